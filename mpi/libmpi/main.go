@@ -5,44 +5,38 @@
 // process has Go from then on.
 package main
 
-// #include <stdio.h>
-// #include <stdlib.h>
-// #include <unistd.h>
-// #include "core.h"
-//
-// static void call_op(const struct gompi_face *f, gompi_word fn, gompi_word in, gompi_word inout,
-// int32_t n, int32_t op, int32_t type) {
-// 	f->call_op(fn, in, inout, n, op, type);
-// } static int32_t copy_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id,
-// int32_t keyval,
-//                          gompi_word extra, gompi_word value, gompi_word *copy, int32_t *flag)
-// {
-// 	return f->copy_attr(fn, kind, id, keyval, extra, value, copy, flag);
-// } static int32_t delete_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id,
-// int32_t keyval,
-//                            gompi_word value, gompi_word extra)
-// {
-// 	return f->delete_attr(fn, kind, id, keyval, value, extra);
-// } static void call_errhandler(const struct gompi_face *f, gompi_word fn, int32_t errhandler,
-// int32_t kind, int32_t object,
-//                             int32_t code)
-// {
-// 	f->call_errhandler(fn, errhandler, kind, object, code);
-// } static int32_t query(const struct gompi_face *f, gompi_word fn, gompi_word extra, struct
-// gompi_status *status) {
-// 	return f->query(fn, extra, status);
-// } static int32_t release(const struct gompi_face *f, gompi_word fn, gompi_word extra) { return
-// f->release(fn, extra); } static int32_t cancel(const struct gompi_face *f, gompi_word fn,
-// gompi_word extra, int32_t complete) {
-// 	return f->cancel(fn, extra, complete);
-// }
-// static void count(const struct gompi_face *f, int64_t bytes, int64_t peer, int64_t tag)
-// {
-// 	f->count(bytes, peer, tag);
-// }
-// /* allocate is malloc, which Go ends the process for when there is no memory. */
-// static void *allocate(size_t n) { return malloc(n); }
-// int gompi_combine(int32_t op, int32_t datatype, void *in, void *inout, int32_t n);
+/*
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "core.h"
+
+static void call_op(const struct gompi_face *f, gompi_word fn, gompi_word in, gompi_word inout,
+	int32_t n, int32_t op, int32_t type)
+{ f->call_op(fn, in, inout, n, op, type); }
+static int32_t copy_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id,
+	int32_t keyval, gompi_word extra, gompi_word value, gompi_word *copy, int32_t *flag)
+{ return f->copy_attr(fn, kind, id, keyval, extra, value, copy, flag); }
+static int32_t delete_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id,
+	int32_t keyval, gompi_word value, gompi_word extra)
+{ return f->delete_attr(fn, kind, id, keyval, value, extra); }
+static void call_errhandler(const struct gompi_face *f, gompi_word fn, int32_t errhandler,
+	int32_t kind, int32_t object, int32_t code)
+{ f->call_errhandler(fn, errhandler, kind, object, code); }
+static int32_t query(const struct gompi_face *f, gompi_word fn, gompi_word extra,
+	struct gompi_status *status)
+{ return f->query(fn, extra, status); }
+static int32_t release(const struct gompi_face *f, gompi_word fn, gompi_word extra)
+{ return f->release(fn, extra); }
+static int32_t cancel(const struct gompi_face *f, gompi_word fn, gompi_word extra, int32_t complete)
+{ return f->cancel(fn, extra, complete); }
+static void count(const struct gompi_face *f, int64_t bytes, int64_t peer, int64_t tag)
+{ f->count(bytes, peer, tag); }
+
+// malloc, since Go ends the process when C.malloc finds no memory.
+static void *allocate(size_t n) { return malloc(n); }
+int gompi_combine(int32_t op, int32_t datatype, void *in, void *inout, int32_t n);
+*/
 import "C"
 
 import (

@@ -1,3 +1,4 @@
+// Package infos has MPI's info objects: keys and values.
 package infos
 
 import (

@@ -1,2 +1,0 @@
-// Package infos has MPI's info objects: keys and values.
-package infos
