@@ -6,7 +6,7 @@
 //  1. internal/cmdline reads the command line. internal/allocation finds the hosts, named by the
 //     user or granted by a batch system.
 //  2. internal/plan maps ranks to hosts. internal/job, one goroutine, makes all other decisions.
-//     internal/remote starts the agents, for many hosts by internal/tree from some of them;
+//     internal/remote starts the agents, for many hosts by internal/link from some of them;
 //     internal/link delivers their messages to the job.
 //  3. internal/agent runs the ranks of one host. internal/ctl encodes its messages to and from the
 //     launcher.
@@ -24,10 +24,10 @@ import (
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/stdio"
-	"gompi/mpirun/internal/tree"
 )
 
 // Exit statuses of gompirun itself.
@@ -48,7 +48,7 @@ var commands = map[string]func(args []string) int{
 		return proc.Guard(remote.GuardedFlag)
 	},
 	remote.GuardedFlag: func([]string) int { return agent.Run(0, 1, proc.WatchdogFD, -1) },
-	remote.RelayFlag:   func([]string) int { return tree.Relay(os.Stdin, os.Stdout) },
+	remote.RelayFlag:   func([]string) int { return link.Relay(os.Stdin, os.Stdout) },
 	remote.LocalFlag:   func([]string) int { return agent.Run(0, 1, -1, remote.InputFD) },
 	proc.WalkFlag:      func(args []string) int { return proc.Walk(firstOf(args)) },
 

@@ -101,9 +101,8 @@ var rules = []rule{
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/seg"}}, // of seg how many ranks a host has
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
-	{"mpirun/internal/cmdline", []string{"hostfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
+	{"mpirun/internal/cmdline", []string{"hostfile", "internal/cli", "internal/env", "mpirun/internal/plan"}},
 	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
-	{"mpirun/internal/pattern", nil},
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
@@ -111,11 +110,10 @@ var rules = []rule{
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
-	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
-	{"mpirun/internal/tree", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not the content that it passes on
+	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl", "internal/boot/wire", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets"}}, // not the job that answers
-	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
+	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/machine"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},

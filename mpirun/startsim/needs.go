@@ -7,7 +7,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/link"
 )
 
 // sizes are the bytes of messages of gompirun and agents, for one host.
@@ -66,7 +66,7 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 		}
 		return list
 	}
-	t, length := tree.SizesOf(hosts), func(m ctl.Message) int { return len(ctl.Append(nil, m)) }
+	t, length := link.SizesOf(hosts), func(m ctl.Message) int { return len(ctl.Append(nil, m)) }
 	return sizes{
 		start: t.Start, orders: t.Orders, hello: length(hello) + t.Report, launch: length(launch) + t.Orders,
 		layout:  length(&ctl.Layout{Placement: runs, Hosts: names}),

@@ -1,6 +1,6 @@
 // Package startsim simulates the start of jobs on more hosts and ranks than anyone has at hand.
 // gompirun, the login processes, relays, agents and ranks are processes of package sim, in
-// virtual time. The tree of agents has the shape of package tree, messages have the lengths of
+// virtual time. The tree of agents has the shape of package link, messages have the lengths of
 // package ctl's encoding, and the first barrier and allreduce use the algorithms of comm. The
 // processor time of processes is measured (Costs).
 //
@@ -12,7 +12,7 @@ import (
 	"fmt"
 
 	"gompi/comm/sim"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/link"
 )
 
 // A Site is the place of a job's start: links and processors of hosts, and the costs of processes
@@ -72,7 +72,7 @@ func (s *Site) Run(ranks, fanout int) (Result, error) {
 	return b.found, nil
 }
 
-// A build is the construction of a simulation. Hosts have the numbers of package tree. Processes
+// A build is the construction of a simulation. Hosts have the numbers of package link. Processes
 // are numbered: the job's ranks first, then the processes of the hosts, at last gompirun.
 type build struct {
 	*Site
@@ -134,7 +134,7 @@ func (s *Site) build(ranks, fanout int) (*build, error) {
 	b.machine.RanksPerHost, b.machine.Eager = b.perHost, 0 // long messages go through pipes, too
 	b.hosts = make([]host, (ranks+b.perHost-1)/b.perHost)
 	b.sizes = sizesOf(ranks, b.perHost, len(b.hosts))
-	b.grow(tree.Shape(len(b.hosts), fanout))
+	b.grow(link.Shape(len(b.hosts), fanout))
 	b.start()
 	b.found.Needs = b.needs()
 	for op, do := range map[string]*func(*sim.Rank) error{"barrier": &b.barrier, "allreduce": &b.reduce} {

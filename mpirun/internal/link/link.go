@@ -1,4 +1,5 @@
-// Package link is the launcher's end of the control channels to its agents.
+// Package link is the channels between the launcher and its agents: direct, or through a tree of
+// relays, which do not read the forwarded bytes. An Agent is the launcher's end of one.
 package link
 
 import (
@@ -12,7 +13,6 @@ import (
 	"gompi/hostfile"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
-	"gompi/mpirun/internal/tree"
 )
 
 // An Agent is the agent of a host, from the launcher's view. One goroutine starts the agent and
@@ -26,11 +26,8 @@ type Agent struct {
 	out     *remote.Outbox  // to the process
 	sent    bool            // a message has been sent
 	host    int             // the host's number
-	tree    *tree.Tree      // tree that leads to the agent; out is nil then
+	tree    *tree           // tree that leads to the agent; out is nil then
 }
-
-// Lost is the error of a channel through another host that has been lost.
-type Lost = tree.Lost
 
 // Started describes an agent that has been started.
 type Started struct {
@@ -62,35 +59,39 @@ type Event struct {
 
 // StartAll starts the agents of hosts, within ctx. More than fanout hosts form a tree of at most
 // that fan-out if starter allows that and fanout is not 0. Events are as in Start.
-func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host, events chan<- Event, done <-chan struct{}) []*Agent {
-	t := tree.New(starter, hosts, fanout)
+func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host,
+	events chan<- Event, done <-chan struct{}) []*Agent {
+	t := newTree(starter, hosts, fanout)
 	agents := make([]*Agent, len(hosts))
 	for n, h := range hosts {
-		agents[n] = Start(ctx, t.At(n), h, n, events, done)
+		agents[n] = Start(ctx, t.at(n), h, n, events, done)
 	}
 	return agents
 }
 
 // Start starts the agent of a host, within ctx, and sends its events to events, its end last.
 // Close done when events is no longer read, after the agent has ended. Start does not block.
-func Start(ctx context.Context, starter remote.Starter, h hostfile.Host, number int, events chan<- Event, done <-chan struct{}) *Agent {
+func Start(ctx context.Context, starter remote.Starter, h hostfile.Host, number int,
+	events chan<- Event, done <-chan struct{}) *Agent {
 	a := &Agent{host: number}
 	go a.serve(ctx, starter, h, number, events, done) // until the agent is gone or done is closed
 	return a
 }
 
-func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Host, number int, events chan<- Event, done <-chan struct{}) {
+func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Host, number int,
+	events chan<- Event, done <-chan struct{}) {
 	process, err := starter.Start(ctx, h)
 	if err != nil {
 		events <- Event{Host: number, Err: err}
 		return
 	}
 	a.mu.Lock()
-	if a.process, a.tree = process, tree.Of(process); a.tree == nil {
+	if a.process, a.tree = process, treeOf(process); a.tree == nil {
 		a.out = remote.NewOutbox(process)
 	}
 	a.mu.Unlock()
-	started := &Started{Via: process.Via, Here: process.Here(), Srun: process.Via == remote.ViaSrun, PID: process.PID(), Login: process.Login, Relays: process.Relays}
+	started := &Started{Via: process.Via, Here: process.Here(), Srun: process.Via == remote.ViaSrun,
+		PID: process.PID(), Login: process.Login, Relays: process.Relays}
 	events <- Event{Host: number, Started: started}
 	if process.Note != "" {
 		events <- Event{Host: number, Message: &ctl.Note{Text: process.Note}}
@@ -143,7 +144,7 @@ func (a *Agent) Send(m ctl.Message) { Broadcast([]*Agent{a}, m) }
 
 // Broadcast is Send to several agents. For agents behind a common host, m goes there once.
 func Broadcast(agents []*Agent, m ctl.Message) {
-	frame, behind := ctl.Append(nil, m), map[*tree.Tree][]int{}
+	frame, behind := ctl.Append(nil, m), map[*tree][]int{}
 	for _, a := range agents {
 		a.mu.Lock()
 		a.sent = true
@@ -155,7 +156,7 @@ func Broadcast(agents []*Agent, m ctl.Message) {
 		}
 	}
 	for t, hosts := range behind {
-		t.Send(hosts, frame)
+		t.send(hosts, frame)
 	}
 }
 
@@ -177,7 +178,7 @@ func (a *Agent) Flush(limit time.Duration) {
 	a.mu.Unlock()
 	switch {
 	case t != nil:
-		t.Flush(a.host, limit)
+		t.flush(a.host, limit)
 	case out != nil:
 		out.Flush(limit)
 	}

@@ -19,7 +19,7 @@ import (
 // First arguments of gompirun as an agent.
 const (
 	AgentFlag   = "--agent"         // on another host, with a watchdog
-	RelayFlag   = "--relay"         // reaches other hosts from there: package tree
+	RelayFlag   = "--relay"         // reaches other hosts from there: package link
 	GuardedFlag = "--guarded-agent" // child of a watchdog
 	LocalFlag   = "--local-agent"   // on the launcher's host, watched by the launcher
 )

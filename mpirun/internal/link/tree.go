@@ -1,4 +1,18 @@
-// Package tree reaches many hosts through some of them. Up to a number of hosts the launcher
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/remote"
+)
+
+// Many hosts are reached through some of them. Up to a number of hosts the launcher
 // starts every agent itself: a star. Beyond that it starts relays on some hosts. A relay starts
 // the agents of its own and of other hosts, or further relays there, and forwards the messages
 // between launcher and agents. So the launcher has few login processes, and sends a message for
@@ -16,19 +30,6 @@
 //
 // A relay's queue of orders is bounded because the launcher waits for requests. Reports are not
 // queued: a relay reads them only as fast as the launcher does.
-package tree
-
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"sync"
-	"time"
-
-	"gompi/hostfile"
-	"gompi/mpirun/internal/remote"
-)
 
 // killTime is how long a relay may take to kill an agent. After that the process to the relay is
 // killed.
@@ -45,8 +46,8 @@ func (l *Lost) Error() string { return fmt.Sprintf("a host through which it is r
 // Unwrap makes a Lost an io.EOF: the channel has ended.
 func (l *Lost) Unwrap() error { return io.EOF }
 
-// A Tree starts the agents of some hosts, each once.
-type Tree struct {
+// A tree starts the agents of some hosts, each once.
+type tree struct {
 	hosts  []hostfile.Host
 	from   []int // by host: its parent
 	starts []int // by host: number of children
@@ -57,10 +58,10 @@ type Tree struct {
 	once   sync.Once
 }
 
-// New returns a Tree that starts agents by starter. If starter logs in by ssh to more than fanout
+// newTree returns a tree that starts agents by starter. If starter logs in by ssh to more than fanout
 // hosts, and fanout is not 0, some of them become relays.
-func New(starter remote.Starter, hosts []hostfile.Host, fanout int) *Tree {
-	t := &Tree{hosts: hosts, direct: starter, starts: make([]int, len(hosts)), lanes: make([]*lane, len(hosts))}
+func newTree(starter remote.Starter, hosts []hostfile.Host, fanout int) *tree {
+	t := &tree{hosts: hosts, direct: starter, starts: make([]int, len(hosts)), lanes: make([]*lane, len(hosts))}
 	other := func(hostfile.Host) bool { return false }
 	if s, ok := starter.(remote.LocalOrRemote); ok {
 		if t.ssh, ok = s.SSH(); ok {
@@ -82,11 +83,11 @@ func New(starter remote.Starter, hosts []hostfile.Host, fanout int) *Tree {
 	return t
 }
 
-// At returns the starter of host n's agent.
-func (t *Tree) At(n int) remote.Starter { return place{t, n} }
+// at returns the starter of host n's agent.
+func (t *tree) at(n int) remote.Starter { return place{t, n} }
 
 type place struct {
-	*Tree
+	*tree
 	n int
 }
 
@@ -115,28 +116,28 @@ func (p place) Start(ctx context.Context, h hostfile.Host) (*remote.Process, err
 		return process, nil // the parent's note has the reason
 	}
 	p.once.Do(func() {
-		process.Note = fmt.Sprintf("it is logged in to from here, as others may be, since that did not work from %s: %v (-fanout 0: from here at once)",
-			p.hosts[p.from[p.n]].Name, err)
+		process.Note = fmt.Sprintf("it is logged in to from here, as others may be, since that did not work from %s: %v "+
+			"(-fanout 0: from here at once)", p.hosts[p.from[p.n]].Name, err)
 	})
 	return process, nil
 }
 
-// Of returns the tree through which an agent is reached, nil for none.
-func Of(p *remote.Process) *Tree {
+// treeOf returns the tree through which an agent is reached, nil for none.
+func treeOf(p *remote.Process) *tree {
 	if l, ok := p.In.(*lane); ok {
 		return l.tree
 	}
 	return nil
 }
 
-// Send sends orders to agents reached through t, like writes to their In. It does not block.
-func (t *Tree) Send(hosts []int, data []byte) { t.hub.follow(&orders{hosts, data}) }
+// send sends orders to agents reached through t, like writes to their In. It does not block.
+func (t *tree) send(hosts []int, data []byte) { t.hub.follow(&orders{hosts, data}) }
 
-// Flush waits until all orders to a host have left this machine, at most for limit.
-func (t *Tree) Flush(host int, limit time.Duration) { t.hub.flush(host, limit) }
+// flush waits until all orders to a host have left this machine, at most for limit.
+func (t *tree) flush(host int, limit time.Duration) { t.hub.flush(host, limit) }
 
 // deliver takes the hub's messages.
-func (t *Tree) deliver(m message) {
+func (t *tree) deliver(m message) {
 	switch m := m.(type) {
 	case *started:
 		if l := t.lane(m.host); l != nil {
@@ -154,7 +155,7 @@ func (t *Tree) deliver(m message) {
 }
 
 // lane returns the lane of a host named by a relay, nil if there is none.
-func (t *Tree) lane(host int) *lane {
+func (t *tree) lane(host int) *lane {
 	if host < 0 || host >= len(t.lanes) {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (t *Tree) lane(host int) *lane {
 
 // A lane is the launcher's connection to an agent in the tree.
 type lane struct {
-	tree *Tree
+	tree *tree
 	host int
 	in   *io.PipeReader // the agent's reports
 	out  *io.PipeWriter
@@ -177,7 +178,7 @@ type lane struct {
 	through *remote.Process // local process that leads to the agent; nil before it runs
 }
 
-func newLane(t *Tree, host int) *lane {
+func newLane(t *tree, host int) *lane {
 	l := &lane{tree: t, host: host, up: make(chan struct{}), over: make(chan struct{})}
 	l.in, l.out = io.Pipe()
 	return l
@@ -185,7 +186,8 @@ func newLane(t *Tree, host int) *lane {
 
 // start starts the agent, within ctx.
 func (l *lane) start(ctx context.Context) error {
-	t, m := l.tree, start{host: l.host, from: l.tree.from[l.host], at: l.tree.hosts[l.host], relay: l.tree.starts[l.host] > 0}
+	t := l.tree
+	m := start{host: l.host, from: t.from[l.host], at: t.hosts[l.host], relay: t.starts[l.host] > 0}
 	if m.from != launcher && !t.lanes[m.from].isRelay(ctx) {
 		l.end(&ended{host: l.host, how: errNoRelay.Error()}) // its children wait for a relay
 		return errNoRelay
@@ -244,7 +246,7 @@ func (l *lane) process() *remote.Process {
 
 // Write implements io.Writer.
 func (l *lane) Write(b []byte) (int, error) {
-	l.tree.Send([]int{l.host}, b)
+	l.tree.send([]int{l.host}, b)
 	return len(b), nil
 }
 

@@ -1,4 +1,4 @@
-package tree
+package link
 
 import (
 	"bytes"
@@ -184,7 +184,8 @@ func (h *hub) serve(ctx context.Context, c *channel, m start) {
 		defer h.mu.Unlock()
 		h.count(-1)
 	}()
-	limited, cancel := context.WithTimeoutCause(ctx, m.limit, fmt.Errorf("no agent after %v (-start-timeout)", m.limit.Round(time.Second)))
+	limited, cancel := context.WithTimeoutCause(ctx, m.limit,
+		fmt.Errorf("no agent after %v (-start-timeout)", m.limit.Round(time.Second)))
 	process, err := h.start(limited, &m)
 	cancel()
 	if err != nil {
