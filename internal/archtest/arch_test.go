@@ -108,7 +108,7 @@ var rules = []rule{
 	// events.
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
-		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
+		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl", "internal/boot/wire", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
@@ -121,7 +121,7 @@ var rules = []rule{
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
-	{"mpirun/startsim", []string{"mpirun/internal/tree", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual
+	{"mpirun/startsim", []string{"mpirun/internal/link", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual
 	{"mpirun/internal/testbed", []string{"internal/stress"}},
 	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/env", "internal/sockets", "internal/machine", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops"}},

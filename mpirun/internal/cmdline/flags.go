@@ -10,7 +10,6 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/internal/env"
-	"gompi/mpirun/internal/pattern"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -278,7 +277,7 @@ func (o *Output) flags(set *cli.Set) {
 // finish checks the flags about output, and applies the suffix of the folder.
 func (o *Output) finish() error {
 	for flag, p := range map[string]string{"prepend-pattern": o.Prefix, "outfile-pattern": o.Outfile, "errfile-pattern": o.Errfile} {
-		if err := pattern.Check(p); err != nil {
+		if err := plan.CheckPattern(p); err != nil {
 			return fmt.Errorf("-%s %q: %w", flag, p, err)
 		}
 	}

@@ -5,14 +5,11 @@ import (
 	"strconv"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pattern"
 )
 
 // setFiles sets the files and patterns of the output, and makes the folders of the ranks' files.
 func (j *Job) setFiles() error {
-	for _, r := range j.plan.Ranks {
-		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Local: r.LocalRank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
-	}
+	j.out.Ranks = j.plan.Labels()
 	j.out.Files.Patterns = map[ctl.Stream]string{ctl.Stdout: j.spec.Output.Outfile, ctl.Stderr: j.spec.Output.Errfile}
 	if j.spec.Report.DoNotLaunch {
 		return nil

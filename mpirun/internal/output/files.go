@@ -9,7 +9,7 @@ import (
 
 	"gompi/internal/atomicfile"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pattern"
+	"gompi/mpirun/internal/plan"
 )
 
 // Files names the files that get the output of ranks. The zero Files is none.
@@ -35,7 +35,7 @@ func (o *Writer) path(from source) string {
 	}
 	path := ""
 	if p := o.Files.Patterns[from.stream]; p != "" {
-		path = pattern.Expand(p, o.rank(from.rank), o.now())
+		path = o.rank(from.rank).Expand(p, o.now())
 	} else if o.Files.Dir != "" {
 		digits := len(strconv.Itoa(max(0, len(o.Ranks)-1)))
 		path = filepath.Join(o.Files.Dir, fmt.Sprintf("rank.%0*d", digits, from.rank), from.stream.String())
@@ -105,11 +105,11 @@ func exists(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-func (o *Writer) rank(rank int) pattern.Rank {
+func (o *Writer) rank(rank int) plan.Label {
 	if rank < len(o.Ranks) {
 		return o.Ranks[rank]
 	}
-	return pattern.Rank{Rank: rank}
+	return plan.Label{Rank: rank}
 }
 
 // file returns the sink of a file. Several sources may share it.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pattern"
+	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/stdio"
 )
 
@@ -23,14 +23,14 @@ import (
 // never mixed. Its fields are set before the first Write. One goroutine calls its methods; any
 // goroutine may call Log and Print.
 type Writer struct {
-	Colour bool           // mark gompirun's own lines
-	Tag    bool           // begin each line with its rank and stream
-	Stamp  bool           // begin each line with the time
-	Prefix string         // begin each line with this pattern
-	Ranks  []pattern.Rank // what patterns expand to, by rank
-	Shown  []int          // local ranks whose output goes to the screen; none: all
-	Files  Files          // for the ranks' output
-	Fail   func(error)    // called once for each screen and file that cannot be written
+	Colour bool         // mark gompirun's own lines
+	Tag    bool         // begin each line with its rank and stream
+	Stamp  bool         // begin each line with the time
+	Prefix string       // begin each line with this pattern
+	Ranks  []plan.Label // what patterns expand to, by rank
+	Shown  []int        // local ranks whose output goes to the screen; none: all
+	Files  Files        // for the ranks' output
+	Fail   func(error)  // called once for each screen and file that cannot be written
 
 	// Begun are the files, by path, that this Writer and Writers of earlier runs of the job write.
 	// The Writer adds its own. Files of an earlier run are continued, all others emptied.
@@ -233,7 +233,7 @@ func (o *Writer) tagLines(b []byte, from source, data []byte, continues bool) []
 				b = o.now().AppendFormat(b, "2006-01-02T15:04:05.000 ")
 			}
 			if o.Prefix != "" {
-				b = append(b, pattern.Expand(o.Prefix, o.rank(from.rank), o.now())...)
+				b = append(b, o.rank(from.rank).Expand(o.Prefix, o.now())...)
 			}
 			if o.Tag {
 				b = fmt.Appendf(b, "[%d]<%v>:", from.rank, from.stream)

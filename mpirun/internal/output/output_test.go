@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pattern"
+	"gompi/mpirun/internal/plan"
 )
 
 // A printed is output of a rank, or of gompirun itself if the rank is -1.
@@ -113,7 +113,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 // keep has o keep the output of so many ranks in files in dir.
 func keep(t *testing.T, o *Writer, dir string, ranks int) {
 	t.Helper()
-	o.Files.Dir, o.Ranks = dir, make([]pattern.Rank, ranks)
+	o.Files.Dir, o.Ranks = dir, make([]plan.Label, ranks)
 	if err := o.MakeFolders(); err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 	set := func(o *Writer) {
 		o.Prefix = "%r of %h, %p %g %t%%: "
 		o.now = func() time.Time { return time.Unix(12, 0) }
-		o.Ranks = []pattern.Rank{{Rank: 0, Host: "a"}, {Rank: 1, Host: "b", Node: 1}, {Rank: 2, Host: "b", Node: 1}}
+		o.Ranks = []plan.Label{{Rank: 0, Host: "a"}, {Rank: 1, Host: "b", Node: 1}, {Rank: 2, Host: "b", Node: 1}}
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%h.%t")}
 	}
 	out, errs := write(t, false, set, []printed{
@@ -371,7 +371,7 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 	dir := t.TempDir()
 	set := func(o *Writer) {
-		o.Ranks, o.Shown, o.Prefix = []pattern.Rank{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}}, []int{1, 5}, "%l of %r: "
+		o.Ranks, o.Shown, o.Prefix = []plan.Label{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}}, []int{1, 5}, "%l of %r: "
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%r")}
 	}
 	out, errs := write(t, false, set, []printed{

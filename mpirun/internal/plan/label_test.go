@@ -1,10 +1,10 @@
-package pattern
+package plan
 
 import "testing"
 
 func TestPatternsAreChecked(t *testing.T) {
 	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t%l": true, "%": false, "%d": false, "a%": false} {
-		if err := Check(pattern); (err == nil) != ok {
+		if err := CheckPattern(pattern); (err == nil) != ok {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
