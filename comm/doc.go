@@ -140,4 +140,4 @@
 // length of a short buffer. The memory is kept until the last Comm is closed.
 package comm
 
-//go:generate go run gompi/comm/internal/forms
+//go:generate go run gen_forms.go
