@@ -111,7 +111,7 @@ func TestCommandsRefuse(t *testing.T) {
 		"compare -np 2 -rsh=":                         `-rsh "": want a command`,
 		"compare -peers gloo,mpich,gloo":              "gloo is named twice",
 		"compare -hostfile /nowhere/hosts":            "-hostfile: open /nowhere/hosts",
-		"compare -np 3 -hostfile " + hosts:            "-np 3 on 2 hosts: want as many ranks on each",
+		"compare -np 3 -hostfile " + hosts:            "-np 3 on 2 hosts: want the same number of ranks on each host",
 		"compare -np 2,0":                             `-np "2,0": "0": want numbers of ranks, 1 or more`,
 		"launch hello":                                `argument "hello": want flags only`,
 		"launch -rounds 0":                            `-rounds "0": want a whole number, 1 or more`,

@@ -77,7 +77,7 @@ func (o *options) read() error {
 func (o *options) even() error {
 	for _, np := range o.NPs {
 		if n := len(o.hostNames); n > 0 && np%n != 0 {
-			return fmt.Errorf("-np %d on %d hosts: want as many ranks on each", np, n)
+			return fmt.Errorf("-np %d on %d hosts: want the same number of ranks on each host", np, n)
 		}
 	}
 	return nil

@@ -181,8 +181,8 @@ func (c *simConfig) run(out io.Writer) error {
 	return nil
 }
 
-// simulate writes the times of a collective of so many ranks: as a table, each time when known, or
-// as rows. The chosen algorithm has a second row, as gompi's.
+// simulate writes the times of a collective of np ranks, as a table or as CSV rows. A table's times
+// are written as soon as they are known. The chosen algorithm has a second row, named gompi.
 func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Chart, op string, np int) error {
 	*chart = result.Chart{Title: fmt.Sprintf("%s, %d ranks, simulated", op, np), X: "bytes", Y: "us"}
 	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np, Tuning: c.tuning})

@@ -76,7 +76,7 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 func fitLinks(m *sim.Machine, rows []result.Row) error {
 	bw, latency := byBytes(rows, "bw"), byBytes(rows, "latency")
 	if len(bw) < 3 || len(latency) == 0 || bw[0].Bytes > 64 || latency[0].Bytes > 64 {
-		return errors.New("want rows of latency and bw of 2 ranks: of 8 bytes, and bw of two larger sizes besides")
+		return errors.New("want rows of 2 ranks: latency and bw of 8 bytes, and bw of two larger sizes")
 	}
 	long, short := bw[len(bw)-1], bw[len(bw)-2]
 	if long.Median <= short.Median {

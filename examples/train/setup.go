@@ -105,8 +105,8 @@ func (t *trainer) lastStep() int64 {
 	}
 }
 
-// restore makes state refer to all memory that a snapshot needs, and fills it from the snapshot, if
-// any.
+// restore lets state refer to all memory that a snapshot saves and, if there is a snapshot, loads
+// it.
 func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.cfg.seed
 	t.best[0] = math.Inf(1)

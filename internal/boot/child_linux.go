@@ -13,9 +13,9 @@ import (
 
 // A child of a rank that has joined its job, such as a worker of Python's multiprocessing, inherits
 // the rank's environment but is no rank. Like other libraries, gompi makes the child a job of one
-// rank. The rank leaves the agent's address to its children in another variable. There the agent
-// shows them the host's segment, which has the rank's process id. A child with the rank's original
-// environment opens the agent like the rank.
+// rank. The rank leaves the agent's address to its children in another variable. At that address
+// the agent gives the children the host's segment, which has the rank's process id. A child with
+// the rank's original environment opens the agent like the rank.
 
 // leaveToChildren sets the variable by which children of this rank are known.
 func leaveToChildren(addr string) { os.Setenv(env.Joined, os.Getenv(env.JobID)+" "+addr) }

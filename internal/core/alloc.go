@@ -37,7 +37,7 @@ func (l *allocations) add(x allocation) {
 	l.all = append(l.all, x)
 }
 
-// index returns where the allocation of b is, -1 if there is none. The lock is held.
+// index returns the index of the allocation of b, -1 if there is none. The caller holds the lock.
 func (l *allocations) index(b mem.Buffer) int {
 	return slices.IndexFunc(l.all, func(x allocation) bool { return mem.Same(x.b, b) })
 }
@@ -52,7 +52,8 @@ func (l *allocations) find(b mem.Buffer) (x allocation, ok bool) {
 	return x, false
 }
 
-// take removes an allocation of b and returns it: empty allocations are all the same.
+// take removes an allocation of b and returns the allocation. Any empty allocation serves an empty
+// b.
 func (l *allocations) take(b mem.Buffer) (x allocation, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +103,8 @@ func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
 	return nil
 }
 
-// freeWhenUnused frees x. While a peer may still be writing there, after a failed operation, x is
-// kept: otherwise the peer would write into the memory of the next user.
+// freeWhenUnused frees x when no peer can write to x any more. After a failed operation a peer may
+// still write, and would else write into the next allocation.
 func (c *Comm) freeWhenUnused(x allocation) {
 	switch {
 	case x.mapped != nil:
@@ -141,9 +142,9 @@ func (m *hostMemory) free(e *message.Engine, x allocation) bool {
 	return over
 }
 
-// freeAllocations frees the remaining memory when c is closed. safe means that no peer writes
-// there any more. Else, because c was broken or a collective under way, the memory is freed after
-// the peers have left.
+// freeAllocations frees the remaining memory when c is closed. safe means that no peer writes there
+// any more. Otherwise c was broken or a collective was under way, and the memory is freed after the
+// peers have left.
 func (c *Comm) freeAllocations(safe bool) {
 	c.allocations.mu.Lock()
 	defer c.allocations.mu.Unlock()
@@ -178,8 +179,8 @@ func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, err
 	return c.allocateShared(ctx, f, n*t.Size())
 }
 
-// leastProbed is the size from which the kernel is asked for memory first: where it has not as
-// much, Go ends the process.
+// leastProbed is the least size for which allocate first asks the kernel whether it has the memory:
+// Go ends the process if the kernel refuses memory for its heap.
 const leastProbed = 64 << 20
 
 // ordinary allocates memory that no other rank sees. Transports that register memory get memory
@@ -255,7 +256,7 @@ func answer(refused error) int64 {
 	return yes
 }
 
-// exchange exchanges some words with all ranks, and returns the words of all, by rank.
+// exchange allgathers some words, and returns the words of all ranks, by rank.
 func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(mem.Of(mine), mem.Of(all))
@@ -264,8 +265,8 @@ func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) 
 	return all, err
 }
 
-// enough returns why not every rank can have size bytes, nil if all can. all has two words of each
-// rank: whether its heap has a place, and how many bytes its host has left.
+// enough returns an error unless every rank can have size bytes. all has two words of each rank:
+// whether its heap has a place, and how many bytes its host has left.
 func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) error {
 	for r := range c.Size() {
 		if all[2*r] == no {

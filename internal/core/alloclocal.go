@@ -50,7 +50,7 @@ func (c *Comm) allocateLocal(t mem.Type, n int) (allocation, error) {
 	return c.ordinary(t, n)
 }
 
-// hasRoom returns an error if a host has not so many bytes left.
+// hasRoom returns an error if a host has fewer bytes left.
 func hasRoom(size int, limit seg.Limit) error {
 	if int64(size) > limit.Left {
 		return fmt.Errorf("%w: this rank wants %s, %v", ErrMemory, seg.Amount(int64(size)), limit)
@@ -58,7 +58,7 @@ func hasRoom(size int, limit seg.Limit) error {
 	return nil
 }
 
-// allocate allocates n elements in the heap, without a word to other ranks.
+// allocate allocates n elements in the heap, without communication.
 func (m *hostMemory) allocate(e *message.Engine, t mem.Type, n int) (allocation, error) {
 	m.sweep(e)
 	size := n * t.Size()

@@ -20,9 +20,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees.
-// Faces are over Comms, and package comm says what its methods promise. Methods may be called
-// from any goroutine, collectives by one goroutine at a time.
+// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees. Faces
+// are built on Comms. Package comm documents the methods. Methods may be called from any goroutine,
+// collectives by one goroutine at a time.
 type Comm struct {
 	*process
 	ch          *message.Channel
@@ -98,13 +98,13 @@ func (c *Comm) String() string { return fmt.Sprintf("%s[%d/%d]", c.name, c.Rank(
 // Err returns why c is broken or closed, nil while c works.
 func (c *Comm) Err() error { return c.ch.Err() }
 
-// Broken returns a word that is true when the communicator is broken or closed.
+// Broken returns a flag that is true when the communicator is broken or closed.
 func (c *Comm) Broken() *atomic.Bool { return c.ch.BrokenWord() }
 
 // Dead returns the members that are known to have died, in an order that is the same on all.
 func (c *Comm) Dead() []int { return c.ch.Dead() }
 
-// ID returns the number of the communicator that an MPI's Names are asked for.
+// ID returns the number of the communicator, the argument of MPI.Names.
 func (c *Comm) ID() uint64 { return c.ch.ID }
 
 // Program returns which of the programs of the job's command line this rank runs, from 0.
@@ -113,7 +113,7 @@ func (c *Comm) Program() int { return c.boot.Info().Program }
 // OneClock reports whether all ranks of the job read the same monotonic clock.
 func (c *Comm) OneClock() bool { return c.oneClock }
 
-// CannotLeave notes why this rank has not left the job, for the launcher.
+// CannotLeave stores the reason why this rank has not left the job, for the launcher.
 func (c *Comm) CannotLeave(why string) { c.boot.Info().Flight().CannotLeave(why) }
 
 // Abort ends the whole job, and returns when the launcher has been notified.
@@ -155,11 +155,12 @@ func (c *Comm) Close(ctx context.Context) error {
 	return c.fault("close", -1, broken)
 }
 
-// partTime is how long Close waits for other ranks to make this rank's calls.
+// partTime bounds Close's wait for other ranks to make the same calls as this rank.
 var partTime = time.Second
 
-// part compares this rank's last collective with the other ranks' last collectives, if no other
-// collective runs (alone), and returns why c is broken, nil while c works.
+// part compares this rank's last collective with the last collectives of the other ranks. It
+// compares nothing unless alone: another collective runs. The result is the reason why c is broken,
+// nil while c works.
 func (c *Comm) part(ctx context.Context, alone bool) error {
 	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
 		return err
@@ -169,9 +170,9 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 	return c.round.Part(progress.Alike(ctx, in))
 }
 
-// abandon waits, at most until ctx ends, until the collectives that are under way have noticed that
-// c is closed. Then they touch neither their callers' buffers nor c's shared block any more, which
-// is given back.
+// abandon waits, at most until ctx ends, until the collectives under way have noticed that c is
+// closed. After that they touch neither their callers' buffers nor c's shared block, and the block
+// is freed.
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.ops.whenOver(func() {
@@ -189,10 +190,10 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 	}
 }
 
-// CloseWhenIdle closes c as Close does, without a wait for other ranks: c is closed when all that
-// was started on c is complete. The caller starts nothing on c any more. closed delivers the
-// error of Close, once. The last closed communicator leaves the job: to leave in order, wait for
-// closed of all others, then Close the last. Where Close may wait, a goroutine of its own waits.
+// CloseWhenIdle closes c when all operations started on c are complete, without a wait for other
+// ranks. The caller starts no more operations on c. closed delivers the error of Close, once. The
+// last closed communicator leaves the job: to leave in order, wait for closed of all others, then
+// Close the last. If Close may block, it runs in a goroutine of its own.
 func (c *Comm) CloseWhenIdle() (closed <-chan error) {
 	ended := make(chan error, 1)
 	if c.closesAtOnce() {

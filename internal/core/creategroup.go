@@ -14,8 +14,8 @@ import (
 	"gompi/internal/world"
 )
 
-// CreateGroup is Create, but collective over the ranks of g alone. Groups that are made at the same
-// time differ in their tags.
+// CreateGroup is Create, but collective over the ranks of g alone. Groups that are created at the
+// same time need different tags.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	d, err := c.createGroup(ctx, g, tag)
 	return d, c.fault("create_group", -1, err)
@@ -51,8 +51,8 @@ func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 // in returns the numbers in c of the ranks of g.
 func (g Group) in(c *Comm) []int { return g.Translate(c.Group()) }
 
-// A maker creates groups of a communicator's ranks: by messages on a communicator of their own,
-// which every rank opens for its first group, and closes with the parent.
+// A maker creates communicators of groups. It sends messages on a communicator of its own, which a
+// rank opens for its first group and closes with the parent.
 type maker struct {
 	mu     sync.Mutex
 	c      *Comm
@@ -113,9 +113,9 @@ func (c *Comm) exchangeMembers(ctx context.Context, g Group, tag int, mine membe
 	return c.joinGroup(ctx, g, tag, first, mine)
 }
 
-// joinGroup sends mine to rank first, and receives the members. The send is synchronous, so no
-// message is left behind that a later call would take for its own. The receive of the answer
-// stays posted if ctx ends, for the same reason.
+// joinGroup sends mine to rank first, and receives the members. The send is synchronous: a message
+// left behind would match a receive of a later call. The receive of the answer stays posted if ctx
+// ends, for the same reason.
 func (c *Comm) joinGroup(ctx context.Context, g Group, tag, first int, mine member) ([]member, bool, error) {
 	words := []int64{mine.counter, mine.block}
 	for _, r := range g.ranks {
@@ -179,7 +179,7 @@ func (c *Comm) answer(ctx context.Context, ranks []int, tag int, words []int64) 
 	return WaitAll(ctx, rs)
 }
 
-// failure returns the answer that tells of an outcome and its reason.
+// failure encodes an outcome and its reason as an answer.
 func failure(outcome int64, why string) []int64 {
 	words := []int64{outcome}
 	for _, b := range []byte(why[:min(len(why), maxReasonText)]) {
@@ -189,7 +189,7 @@ func failure(outcome int64, why string) []int64 {
 }
 
 // receiveGroup receives the words of rank r, and how its group differs from g, "" if equal. A
-// matched message is received even if ctx ends: so its sender gets an answer.
+// matched message is received even if ctx ends, so that its sender gets an answer.
 func (c *Comm) receiveGroup(ctx context.Context, g Group, tag, r int) (words []int64, differs string, err error) {
 	m, err := c.Mprobe(ctx, r, tag)
 	if err != nil {

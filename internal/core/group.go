@@ -229,13 +229,13 @@ func (c *Comm) divided(kind calls.Kind, color int64, mine member, all []int64, e
 	return c.assemble(kind.String(), worlds, members, mine), nil
 }
 
-// assemble returns the communicator of some of c's ranks, which all have the member of each. mine
-// is this rank's.
+// assemble returns a new communicator of some of c's ranks. members are the messages of these
+// ranks, mine is this rank's message.
 func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine member) *Comm {
 	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
 }
 
-// assemble is the same for a communicator with a name, by given rules.
+// assemble returns a new communicator with the given name and rules.
 func (p *process) assemble(name string, rules *path.Rules, ranks []world.Rank, members []member, mine member) *Comm {
 	blocks, counters := make([]shmsync.Token, len(members)), make([]uint32, len(members))
 	for i, m := range members {

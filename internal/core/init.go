@@ -395,7 +395,7 @@ func (c *Comm) logWays(ctx context.Context) {
 	}
 }
 
-// ways returns how the collectives of c are done, in a line for each and the bytes from which on.
+// ways returns a line for each collective of c: the Path and algorithm for each range of sizes.
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, collectives go through\n%s",
 		c.Size(), len(c.hosts()), c.exec.Paths.Describe())

@@ -59,7 +59,8 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, at progress.Place) err
 	return err
 }
 
-// handOver returns o with an operator that a thread of the program calls, in any of its calls.
+// handOver returns a copy of o whose operator runs on a thread of the program, inside any MPI call
+// of that thread.
 func (c *Comm) handOver(o *call.Call) *call.Call {
 	handed, combine := *o, o.Op.Func
 	handed.Op.Func = func(acc, in mem.Buffer) { c.e.Callback(func() { combine(acc, in) }) }

@@ -47,7 +47,7 @@ func reducedEverywhere(k *cell) ([]part, error) { return k.reduced(k.np, 0) }
 func reducedUpTo(k *cell) ([]part, error)       { return k.reduced(k.rank+1, 0) }
 func reducedBlock(k *cell) ([]part, error)      { return k.reduced(k.np, k.rank*k.n) }
 
-// reduced is all of recv: the reduction over the first ranks, from element phase on.
+// reduced expects in recv the reduction over the first ranks, from element phase on.
 func (k *cell) reduced(ranks, phase int) ([]part, error) {
 	want, err := k.inputs.reduced(k.redop, ranks)
 	return []part{{k.recv, want, phase}}, err

@@ -39,7 +39,8 @@ func BlockOf(b mem.Buffer) Block {
 // typeBits are the bits of a Type in the word of a block.
 const typeBits = 8
 
-// wordOf returns the word of a block with a type of its own: its bytes and its Type.
+// wordOf encodes a block of alltoallw, whose blocks have types of their own: its bytes and its
+// Type.
 func wordOf(b mem.Buffer) int {
 	x := BlockOf(b)
 	return int(x.Bytes)<<typeBits | int(x.Type)
@@ -56,8 +57,8 @@ func (f *Fingerprint) Block(word int) Block {
 	return Block{int64(word * f.Type.Size()), f.Type}
 }
 
-// ofBlocks returns displs, displacements in v. The displacement of an empty block means nothing,
-// as in MPI: in the result it is 0 if it lies outside v.
+// ofBlocks returns displs, displacements in v. The displacement of an empty block is ignored, as in
+// MPI: in the result it is 0 if it lies outside v.
 func ofBlocks(v mem.Buffer, counts, displs []int) []int {
 	if len(displs) != len(counts) {
 		return displs // there are none, or Check refuses them
@@ -178,8 +179,8 @@ func (c *Call) Longest(ranks int) int {
 	return int(c.Count)
 }
 
-// PartCount returns the Count of a call of a part of each of c's blocks: n elements of the longest,
-// and as many of each as counts say, if there are counts.
+// PartCount returns the Count of a call that handles a part of each of c's blocks: n elements of
+// the longest block or, with counts, the sum of counts.
 func (c *Call) PartCount(n, longest int, sendCounts, recvCounts []int) int64 {
 	switch t := &calls.Table[c.Kind]; {
 	case !c.Kind.Counted():

@@ -207,7 +207,7 @@ func (c *Call) Bytes() int {
 	return max(c.Send.Size(), c.Recv.Size())
 }
 
-// measure returns the size of all and whether they are in host memory.
+// measure returns the size of all the buffers, and whether they are in host memory.
 func measure(all []mem.Buffer) (size int, isHost bool) {
 	isHost = true
 	for _, b := range all {

@@ -51,7 +51,7 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
-// ReadOnly is the error of a receive buffer that cannot be received into.
+// ReadOnly is the error of a receive buffer in read-only memory.
 const ReadOnly = "has a layout that names elements twice: want one that names each once"
 
 // checkEach checks the buffers of an alltoallw. A rank receives the data for itself with the type
@@ -143,8 +143,8 @@ func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 }
 
 // checkOverlap allows overlapping Send and Recv only in the in-place form of the collective. If
-// only one of them has a block per rank, the other is the rank's own block of it; else both are
-// the same.
+// only one of them has a block per rank, the other must be this rank's block of that vector.
+// Otherwise both must be the same vector.
 func (c *Call) checkOverlap(t *calls.Traits, rank, ranks int) error {
 	const want = "send and recv overlap: want "
 	switch send, recv := t.Send.PerRank(), t.Recv.PerRank(); {
@@ -178,7 +178,7 @@ func (c *Call) sameBlocks(ranks int) bool {
 	return true
 }
 
-// inOwnBlock reports whether Recv begins where the rank's own block of Send does.
+// inOwnBlock reports whether Recv begins at the rank's own block of Send.
 func (c *Call) inOwnBlock(rank, ranks int) bool {
 	return startsIn(c.Recv, c.Send, c.SendBlock(rank, ranks).Lo)
 }

@@ -45,9 +45,8 @@ func OfWords(a, b uint64) Fingerprint {
 	return f
 }
 
-// NeedsAll reports whether every rank needs data, directly or through others, of every other
-// rank. Then no rank ends the collective before all have begun, and so have made the same earlier
-// calls.
+// NeedsAll reports whether every rank needs data, directly or through others, of every other rank.
+// Then no rank ends the collective before all ranks have begun it, after the same earlier calls.
 func (f *Fingerprint) NeedsAll() bool {
 	m := calls.Table[f.Kind].Needs
 	return m == calls.Always || m == calls.IfAny && f.Count > 0
@@ -80,7 +79,7 @@ func (f Fingerprint) String() string {
 	return s + ")"
 }
 
-// DigestOf returns a number that other lists hardly ever have (FNV-1a, a word at a time).
+// DigestOf returns a hash of a list (FNV-1a, a word at a time).
 func DigestOf[T ~int | ~int32](list []T) uint32 {
 	h := uint64(14695981039346656037)
 	for _, c := range list {

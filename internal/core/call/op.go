@@ -10,8 +10,8 @@ import (
 // An Op is the operator of a reduction.
 type Op struct {
 	Kind mem.Op
-	// Program states that Func is a function of a program in C, which a thread of the program's is
-	// to call.
+	// Program states that Func is a function of a C program, and must run on a thread of the
+	// program.
 	Program bool
 	// Func combines, instead of Kind's kernel: acc = acc op in, element by element. A Func of
 	// mem.Custom must be associative; operands keep rank order, so commutativity is not needed.

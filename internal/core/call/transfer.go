@@ -23,8 +23,8 @@ type Transfer struct {
 	Folds      bool // the blocks read are combined into a single block
 	Scans      bool // in the order of a scan
 
-	// Staged means that this rank, too, stores its own operand for the others, and reads the
-	// operand from there: its result may overwrite the operand before all is combined.
+	// Staged means that this rank copies its own operand to where the others read it, and reads the
+	// copy too, because its result may overwrite the operand before all operands are combined.
 	Staged bool
 
 	gathers     bool // Recv has a block for each rank
@@ -133,7 +133,7 @@ func (t *Transfer) placeUnequal(c *Call, row *calls.Traits, s *Scratch) {
 }
 
 // From returns the i-th rank that this rank reads from. Where every rank reads from all, each
-// begins with another rank.
+// starts with a different rank.
 func (t *Transfer) From(i int) int {
 	if t.Hi-t.Lo == t.ranks {
 		return (t.rank + i) % t.ranks
@@ -158,7 +158,7 @@ func (t *Transfer) InBytes(rank, lo, n int) []byte {
 	return t.in.bytes(t.Recv, t.received(rank), lo, n, t.Size)
 }
 
-// Start returns the first element in Send of the block that a rank reads.
+// Start returns the index in Send of the first element of the block that a rank reads.
 func (t *Transfer) Start(rank int) int { return t.out.start(t.sent(rank)) }
 
 // sent returns the number of the block of Send that a rank reads, received the number of the
@@ -187,8 +187,9 @@ func (t *Transfer) Lengths() (sent, expected []int, longest int) {
 	return sent, expected, longest
 }
 
-// blocks specifies the places of the blocks of a vector: consecutive, if they are equally long.
-// The struct is two words long, for the reason that mem.Buffer is four.
+// blocks specifies the places of the blocks of a vector: consecutive, if they are equally long. The
+// struct is kept to two words, since a copy of a larger struct stalls the processor (see
+// mem.Buffer).
 type blocks struct {
 	each    int // elements of every block
 	unequal *unequal
@@ -201,8 +202,8 @@ type unequal struct {
 	scratch        []int
 }
 
-// at returns the length of block i, its first element, and the vector that this counts in: v, or a
-// Buffer of the block alone.
+// at returns the length of block i, the index of its first element, and the vector of that index:
+// v, or a Buffer of the block alone.
 func (u *unequal) at(v mem.Buffer, i int) (count, start int, of mem.Buffer) {
 	if u.each != nil {
 		v = u.each[i].Raw()
@@ -245,7 +246,7 @@ func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
 	return v.HostSlice()[(start+lo)*size : (start+min(lo+n, count))*size]
 }
 
-// words returns a word of each block, and the length of the longest.
+// words encodes each block as a word, and returns the length of the longest.
 func (b *blocks) words() (words []int, longest int) {
 	u := b.unequal
 	if u == nil {
@@ -258,7 +259,7 @@ func (b *blocks) words() (words []int, longest int) {
 	return u.counts, longest
 }
 
-// place makes u blocks of counts elements at displs, or consecutive blocks if displs is nil.
+// place sets u to blocks of counts elements at displs, or to consecutive blocks if displs is nil.
 func (u *unequal) place(counts, displs []int) *unequal {
 	u.counts, u.starts, u.each = counts, displs, nil
 	if displs == nil {
@@ -271,7 +272,7 @@ func (u *unequal) place(counts, displs []int) *unequal {
 	return u
 }
 
-// apart makes u blocks of bytes that are Buffers of their own.
+// apart sets u to blocks of bytes, each in a Buffer of its own.
 func (u *unequal) apart(each []mem.Buffer) *unequal {
 	u.scratch = u.scratch[:0]
 	for _, b := range each {

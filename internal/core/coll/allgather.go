@@ -18,8 +18,7 @@ func Allgatherv(p Peers, alg path.Algorithm, send, recv mem.Buffer, counts, disp
 	if displs == nil || p.Size() == 1 {
 		return allgather(p, alg, placed(p, counts, displs), send, recv)
 	}
-	// The ring moves single blocks, wherever they are; other algorithms want
-	// them packed.
+	// The ring moves single blocks, wherever they are. Other algorithms need packed blocks.
 	at, b, n := placed(p, counts, displs), packed(p, counts), p.Size()
 	if alg == path.Ring {
 		if err := move(at.of(recv, p.Rank()), send); err != nil {

@@ -23,12 +23,11 @@ var allreduces = [path.NumAlgorithms]func(p Peers, send, recv mem.Buffer, op cal
 	path.Circulant:         allreduceCirculant,
 }
 
-// allreduceDoubling exchanges whole vectors with the neighbour block of 1, 2,
-// 4, ... ranks, combining in the tree's order: after round k every rank has the
-// result of its block of 2^(k+1). A rank whose partner does not exist, because
-// the last block is short, is served by another rank of that block, which then
-// sends more than once. ceil(log2 p) rounds of n bytes for a power of two.
-// Fastest allreduce in simulation: network, 64 ranks, 8 bytes.
+// allreduceDoubling exchanges whole vectors with the neighbour block of 1, 2, 4, ... ranks,
+// combining in the tree's order: after round k every rank has the result of its block of 2^(k+1).
+// If a rank has no partner, because the last block is short, another rank of that block sends to it
+// and so sends more than once. ceil(log2 p) rounds of n bytes for a power of two. Fastest allreduce
+// in simulation: network, 64 ranks, 8 bytes.
 func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	steps := 0 // in which this rank receives
@@ -53,8 +52,8 @@ func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return op.Finish(recv, n)
 }
 
-// exchange starts a step of allreduceDoubling: dst becomes the combination of own, the result of
-// r's block of d ranks, with the result of the block at lo.
+// exchange starts a step of allreduceDoubling: it sets dst to the combination of own, the result of
+// r's block of d ranks, with the result of the block that begins at rank lo.
 func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 	r, n := p.Rank(), p.Size()
 	i := r % d

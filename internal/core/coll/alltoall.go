@@ -53,10 +53,10 @@ func opponent(round, r, p int) int {
 	return o
 }
 
-// window returns how many exchanges of this many bytes are under way at a time:
-// enough to hide the time that messages take to start, and no more, as they
-// compete for memory and wires. Through pinned memory more are, so that some are
-// copied while others are on their way: for how many has not been measured.
+// window returns how many exchanges of this many bytes are under way at a time: enough to hide the
+// time that messages take to start, and no more, as they compete for memory and wires. Messages
+// through pinned memory use a larger window, so that some are copied while others are on the wire.
+// Its size is not tuned by measurement.
 func window(bytes int, pinned bool) int {
 	together := 256 << 10
 	if pinned {
@@ -71,13 +71,12 @@ func pinned(b mem.Buffer) bool {
 	return ok
 }
 
-// alltoallPairwise exchanges blocks with every other rank directly, a few at a
-// time, in the order of a tournament: a rank receives from the rank it sends to,
-// so that no rank is the target of all at once. p-1 messages and n(p-1)/p
-// bytes per rank. In place it needs room for the blocks under way. Ranks need
-// not agree on their number. In place in the memory of a device it needs none:
-// the receiver stores nothing before the sent block has left.
-// Fastest alltoall in simulation: network, 64 ranks, 1 MiB.
+// alltoallPairwise exchanges blocks with every other rank directly, a few at a time, in the order
+// of a tournament: a rank receives from the rank it sends to, so that no rank is the target of all
+// at once. p-1 messages and n(p-1)/p bytes per rank. In place it needs scratch for the blocks under
+// way, whose number may differ between ranks. In place in device memory it needs no scratch: the
+// receiver stores nothing before the sent block has left. Fastest alltoall in simulation: network,
+// 64 ranks, 1 MiB.
 func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
@@ -123,11 +122,10 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	return nil
 }
 
-// alltoallBruck sends blocks on in ceil(log2 p) rounds: the block for the rank
-// i ahead travels 2^k ranks in each round k whose bit is set in i, together
-// with all others that do. About np/2 log2 p bytes of all ranks' n per rank.
-// Bruck et al.: Efficient algorithms for all-to-all communications (1997).
-// Fastest alltoall in simulation: cluster, 64 ranks, 8 bytes.
+// alltoallBruck forwards blocks in ceil(log2 p) rounds. The block for the rank i ahead travels 2^k
+// ranks in each round k whose bit is set in i; all blocks of a round travel in one message. About
+// np/2 log2 p bytes of all ranks' n per rank. Bruck et al.: Efficient algorithms for all-to-all
+// communications (1997). Fastest alltoall in simulation: cluster, 64 ranks, 8 bytes.
 func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n, size := p.Rank(), p.Size(), from.count(0)
 	room := p.Scratch(send, (n+n/2*2)*size)
@@ -168,7 +166,7 @@ func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	return nil
 }
 
-// bruckNext returns the next number after i that has bit d set, as i has.
+// bruckNext returns the next number after i with bit d set. Bit d of i is set.
 func bruckNext(i, d int) int { return (i + 1) | d }
 
 // bruckBlocks returns how many numbers below p have bit d set.

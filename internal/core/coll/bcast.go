@@ -66,10 +66,9 @@ func bcastScatter(p Peers, root int, buf mem.Buffer) error {
 	return gatherCirculant(p, b, buf)
 }
 
-// bcastChain passes buf from root to root+1 and so on, seg elements at a time:
-// a rank sends one chunk while it receives the next. p-2+k rounds for k chunks,
-// n bytes per rank, which is as few as can be.
-// Fastest bcast in simulation: network, 7 ranks, 64 MiB.
+// bcastChain passes buf from root to root+1 and so on, seg elements at a time: a rank sends one
+// chunk while it receives the next. p-2+k rounds for k chunks, n bytes per rank, which is the
+// minimum. Fastest bcast in simulation: network, 7 ranks, 64 MiB.
 func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	k := chunks(buf.Len(), seg)
 	for i := range k + 1 {

@@ -91,10 +91,9 @@ func (b blocks) arc(i, c int) iter.Seq2[int, int] {
 func ahead(r, d, p int) int  { return (r + d) % p }
 func behind(r, d, p int) int { return (r - d + p) % p }
 
-// segment returns how many elements of size bytes a pipeline over the given
-// number of hops sends at a time: as many as balance the cost of starting more
-// messages against that of waiting longer for the first, which is the square
-// root of n * alpha/beta / hops.
+// segment returns the number of elements of size bytes in a chunk of a pipeline over hops hops.
+// Smaller chunks cost more message starts, larger ones a longer wait for the first chunk. The
+// optimum is sqrt(n * alpha/beta / hops) bytes.
 func segment(n, size, hops int) int {
 	// alpha/beta is the number of bytes whose transfer takes as long as a message's start: 10 us
 	// at 8 GB/s between processes of one machine.

@@ -5,8 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Chains of ranks, along which k chunks of a vector go in k+1 steps: a rank receives a chunk in one
-// and sends it on in the next. A caller may do other work between steps.
+// Chains of ranks, along which k chunks of a vector travel in k+1 steps: a rank receives a chunk in
+// one step and forwards it in the next. A caller may do other work between steps.
 
 // BcastStep receives chunk i, which is at(i), from the rank before in the chain from root, and
 // sends chunk i-1 on.

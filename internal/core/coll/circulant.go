@@ -13,15 +13,13 @@ import (
 // blocks that come from r-b to its first a-b. To gather, the rounds run
 // backwards and blocks flow the other way.
 //
-// So p-1 blocks per rank are sent and reduced, as in a ring, in ceil(log2 p)
-// rounds; and where recursive halving needs a power of two, this needs nothing.
-// A run of blocks that passes the last rank is two chunks of the buffer and
-// goes as two messages. Operands are combined out of rank order.
+// So each rank sends and reduces p-1 blocks, as in a ring, in ceil(log2 p) rounds. Unlike recursive
+// halving, the pattern works for every p. A run of blocks that passes the last rank is two chunks
+// of the buffer and goes as two messages. Operands are combined out of rank order.
 
-// reduceCirculant leaves the combination of all ranks' block r in last, on
-// every rank r. It works in work, as long as send, and starts from send; the
-// two may be the same. last may be work's block r.
-// Fastest reducescatter in simulation: network, 7 ranks, 16 KiB.
+// reduceCirculant leaves the combination of all ranks' block r in last, on every rank r. work is
+// scratch memory of send's length, and may be send itself. last may be block r of work. Fastest
+// reducescatter in simulation: network, 7 ranks, 16 KiB.
 func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	if n%2 == 1 { // the middle block waits for the second round

@@ -5,20 +5,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// Binary blocks (R. Rabenseifner, J. L. Träff: More Efficient Reduction
-// Algorithms for Non-Power-of-Two Number of Processors). The binary digits of p
-// divide the ranks into cubes, powers of two in size, the largest first. Within
-// a cube of 2^d ranks the vector is reduced and scattered by halving: with the
-// neighbour at distance 1 a rank exchanges halves, with the one at distance 2
-// quarters, and so on. Then every cube but the largest passes its result on to
-// the next larger one, whose ranks each own a part of one smaller cube's
-// rank's interval. This is the combination tree of order.go for every p; bytes
-// are as few as in a ring; and as near ranks exchange most, little leaves a
-// host that holds a power of two of neighbours.
+// Binary blocks (R. Rabenseifner, J. L. Träff: More Efficient Reduction Algorithms for
+// Non-Power-of-Two Number of Processors). The binary digits of p divide the ranks into cubes,
+// powers of two in size, the largest first. Within a cube of 2^d ranks the vector is reduced and
+// scattered by halving: with the neighbour at distance 1 a rank exchanges halves, with the
+// neighbour at distance 2 quarters, and so on. Then every cube but the largest sends its result to
+// the next larger cube: each rank there needs a part of the interval of one rank of the smaller
+// cube. This is the combination tree of order.go for every p, with as few bytes as a ring. Near
+// ranks exchange most, so little data leaves a host with a power of two of consecutive ranks.
 //
-// Compared with the circulant pattern, ranks of small cubes idle at first and
-// have much to send at once, so where order does not matter and p is no power
-// of two that one is better.
+// Ranks of small cubes idle at first, and then have much to send at once. So the circulant pattern
+// is better where order does not matter and p is no power of two.
 
 // A cube is an aligned run of 2^dim ranks.
 type cube struct{ first, dim int }
@@ -44,8 +41,8 @@ func cubesOf(r, p int) (larger, own, smaller cube) {
 	return larger, own, none
 }
 
-// interval returns the elements [lo, hi) of n that the i-th rank of a cube owns
-// after the first k halvings: the bits of i say which halves it kept.
+// interval returns the elements [lo, hi) of n that the i-th rank of a cube owns after the first k
+// halvings: the bits of i tell the halves that it kept.
 func interval(n, i, k int) (lo, hi int) {
 	hi = n
 	for j := range k {
@@ -58,9 +55,9 @@ func interval(n, i, k int) (lo, hi int) {
 	return lo, hi
 }
 
-// reduceCubes leaves the combination of all ranks' vectors in work, divided
-// among the ranks of the largest cube: interval(n, r, dim) on rank r. It starts
-// from send, which may be work and else is not written.
+// reduceCubes leaves the combination of all ranks' vectors in work, divided among the ranks of the
+// largest cube: interval(n, r, dim) on rank r. send holds this rank's vector; it may be work, and
+// else is not written.
 func reduceCubes(p Peers, send, work mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), send.Len()
 	larger, c, smaller := cubesOf(r, p.Size())
@@ -151,8 +148,8 @@ func collectCubes(p Peers, root int, work, recv mem.Buffer) error {
 	return p.Wait()
 }
 
-// collectCube completes work at rank goal of the largest cube c: in each round
-// half of the ranks that still hold something pass it on and are done.
+// collectCube completes work at rank goal of the largest cube c: in each round half of the ranks
+// that still have data send it to the other half and are done.
 func collectCube(p Peers, c cube, goal int, work mem.Buffer) error {
 	r, n := p.Rank(), work.Len()
 	for j := c.dim - 1; j >= 0; j-- {

@@ -19,9 +19,8 @@ import (
 //
 //	((x0 op x1) op (x2 op x3)) op (x4 op x5)
 //
-// The lower rank's operand always stands on the left. Nothing else enters: not
-// the length, not the position of the element, not the algorithm, not the root.
-// This is the combination tree.
+// The lower rank's operand always stands on the left. The order does not depend on the length, the
+// position of the element, the algorithm or the root. This is the combination tree.
 //
 // A scan's result on rank r combines the operands of ranks 0 to r by the mirror image
 // of that tree,
@@ -61,9 +60,9 @@ type Combination struct {
 	Scan bool
 }
 
-// Of combines operands lo to hi-1, at least one. The result, of which an Avg is still the sum, is
-// in dst, or else the operand itself, if there is only one. dst overlaps no operand, except that
-// it may be the first.
+// Of combines operands lo to hi-1, at least one. The result is in dst or, of a single operand, the
+// operand itself. The result of an Avg is still the sum. dst may be the first operand, and overlaps
+// no other.
 func (c *Combination) Of(dst mem.Buffer, lo, hi int) (mem.Buffer, error) {
 	if hi-lo == 1 {
 		return c.Operand(lo), nil

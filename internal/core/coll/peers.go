@@ -20,10 +20,10 @@ import (
 // start an operation; its buffers belong to Peers until Wait. A message to oneself is not
 // allowed: copy. Zero-length messages are sent like others.
 //
-// Algorithms start to receive before they send: the word that a receiver is ready for a long
-// message would else wait behind data that its rank sends to the same peer, for as long as that
-// takes on the link, and the two messages would go one after the other (two hosts, 1 Gbit/s,
-// allreduce of 8 MiB: 134 and 70 ms, reduce-scatter of 8 MiB blocks 138 and 70).
+// Algorithms post receives before sends. Otherwise the receiver's CTS for a long message would
+// queue behind data that its rank sends to the same peer, and the two messages would travel one
+// after the other (two hosts, 1 Gbit/s, allreduce of 8 MiB: 134 ms instead of 70, reduce-scatter of
+// 8 MiB blocks 138 instead of 70).
 type Peers interface {
 	Rank() int
 	Size() int
@@ -31,8 +31,8 @@ type Peers interface {
 	// Isend starts sending b to rank to.
 	Isend(to int, b mem.Buffer)
 
-	// Irecv starts receiving b.Len() elements from rank from into b. In the memory of a device, b
-	// may be a buffer being sent to that rank: nothing is stored before it has left.
+	// Irecv starts receiving b.Len() elements from rank from into b. In device memory, b may be a
+	// buffer that is being sent to that rank: nothing is stored before the sent data has left.
 	Irecv(from int, b mem.Buffer)
 
 	// IrecvReduce starts receiving own.Len() elements from rank from, combining

@@ -6,8 +6,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Reduce combines every rank's send into root's recv. Elsewhere recv is not
-// looked at. In place: at root, recv is send.
+// Reduce combines every rank's send into root's recv. recv matters only at root. In place: at root,
+// recv is send.
 func Reduce(p Peers, alg path.Algorithm, root int, send, recv mem.Buffer, op call.Op) error {
 	if p.Size() == 1 {
 		return move(recv, send)
@@ -72,11 +72,10 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	return collectCubes(p, root, work, recv)
 }
 
-// reduceChain passes partial results from root-1 down to root, seg elements at
-// a time: a rank combines one chunk while it sends the one before. p-2+k rounds
-// for k chunks, n bytes per rank, which is as few as can be. Needs a commuting
-// operator.
-// Fastest reduce in simulation: network, 7 ranks, 64 MiB.
+// reduceChain passes partial results from root-1 down to root, seg elements at a time: a rank
+// combines one chunk while it sends the one before. p-2+k rounds for k chunks, n bytes per rank,
+// which is the minimum. Needs a commuting operator. Fastest reduce in simulation: network, 7 ranks,
+// 64 MiB.
 func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain

@@ -37,8 +37,8 @@ func reduceScatter(p Peers, alg path.Algorithm, b blocks, send, recv mem.Buffer,
 	return move(recv, out)
 }
 
-// In these, recv is either the rank's block of send, which may then be used as
-// scratch, or does not overlap send. They leave Avg's sum.
+// In these algorithms, recv is either the rank's block of send, and the rest of send is scratch, or
+// does not overlap send. Of an Avg they compute the sum.
 var reduceScatters = [path.NumAlgorithms]func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error{
 	path.Cubes: reduceScatterCubes,
 	path.Circulant: func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
@@ -55,11 +55,10 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 	return p.Scratch(send, send.Len())
 }
 
-// reduceScatterCubes reduces by halving in the order of order.go, which leaves
-// the ranks of the largest cube with intervals of their own; they send each
-// chunk of theirs to the rank whose block it belongs to. floor(log2 p) + 1
-// rounds; the bytes of a ring and the vector once more.
-// Fastest reducescatter in simulation: cluster, 64 ranks, 4 KiB.
+// reduceScatterCubes reduces by halving in the order of order.go, after which each rank of the
+// largest cube has an interval of the result. It sends each part of its interval to the rank of
+// that block. floor(log2 p) + 1 rounds; the bytes of a ring and the vector once more. Fastest
+// reducescatter in simulation: cluster, 64 ranks, 4 KiB.
 func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	work := workFor(p, send, recv)
 	if err := reduceCubes(p, send, work, op); err != nil {

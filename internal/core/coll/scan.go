@@ -18,9 +18,9 @@ func Scan(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) error 
 	return op.Finish(recv, p.Rank()+1)
 }
 
-// Exscan leaves the combination of the sends of ranks 0 to r-1 in rank r's
-// recv; rank 0's is not touched. In place: recv is send. Avg divides by the r
-// operands. It is one round of passing send on, then Scan from rank 1 on.
+// Exscan leaves the combination of the sends of ranks 0 to r-1 in rank r's recv. It does not write
+// to rank 0's recv. In place: recv is send. Avg divides by the r operands. It is one round of
+// passing send on, then Scan from rank 1 on.
 func Exscan(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	if n == 1 {

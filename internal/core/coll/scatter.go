@@ -5,9 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Scatter sends the r-th block of root's send to rank r's recv, whose length
-// all blocks have. Elsewhere send is not looked at. In place: at root, recv is
-// root's block of send.
+// Scatter sends the r-th block of root's send to rank r's recv. All blocks have the length of recv.
+// send matters only at root. In place: at root, recv is root's block of send.
 func Scatter(p Peers, alg path.Algorithm, root int, send, recv mem.Buffer) error {
 	b := evenly(recv.Len()*p.Size(), p.Size())
 	if p.Size() == 1 {
@@ -64,9 +63,8 @@ func scatterTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	return p.Wait()
 }
 
-// scatterLinear sends every block from root, a batch at a time: p-1 messages,
-// none through another rank. b is root's alone.
-// Fastest scatter in simulation: network, 8 ranks, 4 KiB.
+// scatterLinear sends every block from root, a batch at a time: p-1 messages, none through another
+// rank. b is used only at root. Fastest scatter in simulation: network, 8 ranks, 4 KiB.
 func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if r != root {

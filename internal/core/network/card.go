@@ -144,7 +144,7 @@ func (p *pool) add(c *Card) {
 	p.quota = max(p.quota, c.Quota)
 }
 
-// load returns how many ranks there are to a processor, rounded up.
+// load returns the number of ranks per processor, rounded up.
 func (p *pool) load() int {
 	cpus := p.cpus.count() + p.unknown
 	if p.quota > 0 {
@@ -153,9 +153,9 @@ func (p *pool) load() int {
 	return (p.ranks + cpus - 1) / max(cpus, 1)
 }
 
-// Loads returns, for each node, the number of ranks per processor that they may use, rounded up.
-// Nodes may be containers of the same machine: their ranks share its processors. A quota applies
-// to a single node.
+// Loads returns, for each node, the number of ranks per processor that its ranks may use, rounded
+// up. Nodes may be containers of the same machine: their ranks share its processors. A quota
+// applies to a single node.
 func (cs Cards) Loads(info *boot.Info) []int {
 	nodes := make([]pool, max(info.Nodes, 1))
 	machines := map[string]*pool{}

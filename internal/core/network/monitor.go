@@ -35,10 +35,10 @@ func NewCard(nodes int) Card {
 	return c
 }
 
-// notOversubscribed reports whether the ranks of this host have a processor each. A rank sees
-// only its own processors and quota. After a change, the rank assumes the same change for every
-// rank of the host that had equal values in Init: mostly a control group, or a person, changes
-// the whole job. Algorithms stay as agreed in Init.
+// notOversubscribed reports whether the ranks of this host have a processor each. A rank sees only
+// its own processors and quota. After a change, the rank assumes the same change for every rank of
+// the host with equal values in Init, since a change of a control group or of affinities mostly
+// affects the whole job. Algorithms stay as agreed in Init.
 func (o loadMonitor) notOversubscribed() bool {
 	then := o.own
 	now := Card{CPUs: o.affinity(), Quota: machine.WholeCPUs(o.root)}
@@ -54,7 +54,7 @@ func (o loadMonitor) notOversubscribed() bool {
 	return cs.Loads(o.info)[o.info.Node] <= 1
 }
 
-// follow gives c the values of now where c had the values of then.
+// follow updates the values of c that were equal to then to the values of now.
 func (c *Card) follow(then, now Card) {
 	if bytes.Equal(c.CPUs, then.CPUs) {
 		c.CPUs = now.CPUs

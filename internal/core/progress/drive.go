@@ -137,9 +137,10 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 }
 
 // letsOthersRun reports whether a driver that has polled idle times in vain lets other goroutines
-// run: after 256 times, 512, 1024 and so on. A yield takes a driver called by C some 20 us, and
-// wakes threads that may be in the way of the very rank that the driver waits for (LAMMPS's
-// peptide, np=2: 20,000 changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s so).
+// run: after 256 times, 512, 1024 and so on. A yield costs a driver called by C some 20 us, and
+// wakes threads that may compete with the very rank that the driver waits for (LAMMPS's peptide,
+// np=2: 2.03 s and 20,000 context switches with a yield every 64 polls, 1.89 s and 7,500 with
+// these).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
 // spinBudget returns how often w's goroutine polls in a row, and then with yields, before

@@ -125,7 +125,7 @@ type Config struct {
 	// Watch makes every wait, the background's included, call the Source's Stalled each
 	// StallAfter. Without Watch a wait calls Stalled once, and the background never does.
 	Watch bool
-	// Sleeps learns of each wait in the foreground that sleeps; nil if nobody wants to know.
+	// Sleeps is notified of each foreground wait that sleeps; nil if there is no listener.
 	Sleeps Sleeps
 }
 

@@ -18,8 +18,8 @@ type registry[T any] struct {
 	handleOf func(x *T) Handle
 	all      atomic.Pointer[[]*T] // grown by copying
 
-	// late: a number is given to another object only when nothing refers to the first any more. The
-	// face looks at objects of its own, by number, for operations that are under way.
+	// late delays the reuse of a number until nothing refers to its former object: MPI's operations
+	// under way still look objects up by number.
 	late bool
 
 	mu   sync.Mutex

@@ -21,9 +21,9 @@ func (c *Comm) Name() string {
 	return c.name
 }
 
-// nameOf returns the name of a communicator of core in which a rank waits for long. Communicators
-// that the program has not named are told apart by their numbers of ranks. A thread that holds
-// c.mu waits for nothing.
+// nameOf returns the name of the core communicator with an id, for reports of long waits. The name
+// of a communicator that the program has not named includes its number of ranks. Locking c.mu is
+// safe here: its holders never block.
 func nameOf(id uint64) (name string, persistent bool) {
 	is := func(d *core.Comm) bool { return d.ID() == id }
 	find := func(c *Comm) {

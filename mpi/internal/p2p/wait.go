@@ -169,7 +169,7 @@ func awaitOne(hs []abi.Handle) error {
 	return err
 }
 
-// appendLive appends the operations to ops that r waits for and that are not done.
+// appendLive appends to ops the incomplete operations that r waits for.
 func (r *Request) appendLive(ops []core.Request) []core.Request {
 	if r.over {
 		return ops

@@ -102,7 +102,7 @@ func (w *Win) errhandler() *errs.Errhandler {
 	return w.handler
 }
 
-// WinGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+// WinGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func WinGetErrhandler(w *Win) (*errs.Errhandler, error) {
 	if err := Check(w); err != nil {
 		return nil, err

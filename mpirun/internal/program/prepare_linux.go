@@ -41,8 +41,8 @@ func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error)
 	return p.next()
 }
 
-// Take takes a piece of a fetched file. The results are the next request, nil when all programs
-// have been found, or else an error and the rank that cannot start.
+// Take stores a piece of a fetched file. It returns the next request, nil when all programs have
+// been found. On failure it returns an error and the rank that cannot start.
 func (p *Preparation) Take(data []byte) (want *ctl.Want, rank int, err error) {
 	if want, err = p.intake.Take(data); want != nil || err != nil {
 		return want, p.launch.Ranks[0].Rank, err
