@@ -179,7 +179,7 @@ func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, err
 	return c.allocateShared(ctx, f, n*t.Size())
 }
 
-// leastProbed is the least size for which allocate first asks the kernel whether it has the memory:
+// leastProbed is the least size for which ordinary first asks the kernel whether it has the memory:
 // Go ends the process if the kernel refuses memory for its heap.
 const leastProbed = 64 << 20
 
