@@ -143,8 +143,8 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 // sizeBits are the bits of a group's size in its color.
 const sizeBits = 31
 
-// color returns the color in Create of the ranks of g: other groups hardly ever have the same.
-// Ranks that give g and are not in g have its complement, which for an empty g is Undefined.
+// color returns the color of the ranks of g in Create, a hash of g. A rank that passes g and is not
+// in g has the complement of the color, for an empty g Undefined.
 func (g Group) color() int64 {
 	if g.Size() == 0 {
 		return ^Undefined
@@ -174,13 +174,13 @@ func (c *Comm) checkGroups(g Group, all []int64) error {
 	return nil
 }
 
-// A member is a rank's message to the others for a new communicator. The counter of the first
-// rank makes the context id, so no second exchange is needed to agree on an id. block is the
-// shared memory that the rank has taken for the communicator. color and key are Split's. renewals
+// A member is a rank's message to the others for a new communicator. The counter of the first rank
+// makes the context id, so no second exchange is needed to agree on an id. block is the shared
+// memory that the rank has allocated for the communicator. color and key are Split's. renewals
 // counts the renewals of the communicator that Shrink or Restore renews.
 type member struct{ color, key, counter, block, renewals int64 }
 
-// wordsOfMember are the words that divide exchanges: all but renewals.
+// wordsOfMember is the number of words of a member that divide exchanges: all but renewals.
 const wordsOfMember = 4
 
 // offer returns this rank's member for a new communicator.
@@ -188,8 +188,9 @@ func (p *process) offer() member {
 	return member{counter: int64(p.e.Live.Counter()), block: int64(p.take())}
 }
 
-// withdraw is for a rank that has sent others an offer, and fails because of err: they may have
-// the communicator, or get it yet. They are notified that this rank has not.
+// withdraw notifies the other ranks, to which this rank has sent its offer, that this rank fails
+// because of err and is not in the communicator. They may have created the communicator, or may
+// still create it.
 func (c *Comm) withdraw(kind string, m member, err error) {
 	v := liveness.Reason{Rank: c.ch.World(c.Rank()), Cause: fmt.Sprintf("gave up in %s: %v", kind, err)}
 	var revoked *RevokedError
@@ -211,7 +212,7 @@ func (c *Comm) divide(ctx context.Context, kind calls.Kind, color int64, key int
 	return c.divided(kind, color, mine, all, err)
 }
 
-// divided is the rest of divide when the ranks have sent all, or because of err have not.
+// divided is the rest of divide, after the exchange or its failure, err.
 func (c *Comm) divided(kind calls.Kind, color int64, mine member, all []int64, err error) (*Comm, error) {
 	switch {
 	case err != nil && color >= 0 && c.Err() != nil: // else nothing was sent

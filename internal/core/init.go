@@ -164,7 +164,7 @@ func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, er
 	return c, nil
 }
 
-// worldMembers returns the ranks of the world, nil for all that there may be.
+// worldMembers returns the ranks of the world, nil without spares: then the world is all ranks.
 func worldMembers(info *boot.Info) []world.Rank {
 	if info.Spares == 0 {
 		return nil
@@ -226,7 +226,7 @@ type agreement struct {
 	oneClock bool // the ranks read the same monotonic clock
 }
 
-// How often a rank yields, each time after a poll, before it blocks its thread.
+// The number of yields, each after a poll, before a rank blocks its thread.
 const (
 	// A yield hands the processor to another rank of the session in 1 us, waking a thread takes 2
 	// (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer keep
@@ -234,15 +234,15 @@ const (
 	// of messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22 where ranks
 	// did not block their threads; without autogroups 2.5).
 	yields = 64
-	// On a processor that very many ranks share a yield lasts until the others have had their
-	// turn, and messages that come meanwhile hardly ever end the wait: with fewYields of them 256
-	// ranks on two processors do a barrier in 11 ms, with 64 in 31. Where 32 share a processor
-	// the opposite holds, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms
-	// with 8 and with 64 yields, 3.2 with 1).
+	// If very many ranks share a processor, a yield lasts until all others have run, and the
+	// awaited message has rarely arrived by then: 256 ranks on two processors do a barrier in 11 ms
+	// with fewYields, in 31 with 64 yields. If 32 ranks share a processor, more yields win, as each
+	// wake-up costs more (64 ranks, allreduce of 64 KiB: 1.9 ms with 8 and with 64 yields, 3.2 with
+	// 1).
 	fewYields, fewYieldsFrom = 4, 64
 )
 
-// yieldsOf returns how often a rank yields where so many share a processor.
+// yieldsOf returns the number of yields of a rank, given the number of ranks per processor.
 func yieldsOf(ranks int) int {
 	if ranks > fewYieldsFrom {
 		return fewYields
@@ -250,7 +250,7 @@ func yieldsOf(ranks int) int {
 	return yields
 }
 
-// loadEvery is how long a reading of the processors' load is used at least. Tests change it.
+// loadEvery is the least time between two readings of the processors' load. Tests change it.
 var loadEvery = 30 * time.Second
 
 // exchangeCards sends this rank's card to all ranks, and returns the conclusions from the cards
@@ -372,7 +372,7 @@ func canceled() context.Context {
 	return ctx
 }
 
-// logCarried logs how much each transport has carried. Shared-memory collectives use none.
+// logCarried logs the traffic of each transport. Shared-memory collectives use no transport.
 func (p *process) logCarried(rank world.Rank) {
 	if !p.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -401,8 +401,8 @@ func (c *Comm) ways() string {
 		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
 }
 
-// unexpected returns how much memory this rank may take for unexpected messages: of its host's, the
-// ranks there take a sixteenth.
+// unexpected returns the memory that this rank may use for unexpected messages: an equal share of a
+// sixteenth of the host's memory.
 func unexpected(info *boot.Info) int {
 	return int(seg.MemoryLimit().Of / 16 / int64(max(info.LocalSize, 1)))
 }

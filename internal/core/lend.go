@@ -40,9 +40,9 @@ func (c *Comm) Unlend(l *lease.Lease, slot int) {
 // Wake wakes a local rank that C has sent something to.
 func (c *Comm) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 
-// CountersForC turns the counting of calls on or off for a tool; with gompirun -stats it is on.
-// The results are C's counters, a counters of package stats, nil if nothing was counted yet, the
-// ranks in the job by local rank, as int32, and whether C is to count.
+// CountersForC turns the counting of calls on or off for a tool; with gompirun -stats it is on. The
+// results are C's counters (a counters of package stats, nil if nothing was counted yet), the world
+// ranks by local rank, as int32, and whether C counts.
 func (c *Comm) CountersForC(tool bool) (counters, worlds unsafe.Pointer, on bool, err error) {
 	if c.stats == nil {
 		return nil, nil, false, nil

@@ -12,11 +12,11 @@ import (
 )
 
 // opQueue runs the collectives of a communicator one at a time, in the order of their calls. A
-// blocking collective runs on its caller's goroutine, which can so recover from a panic of an
-// operator of its own. Nonblocking collectives queue, and a goroutine runs them: a new goroutine,
-// or, before that has begun, a caller that waits for any of them (waiting for the new goroutine's
-// thread takes 20 to 100 us, where the ranks have a processor each). A blocking collective behind
-// them queues too, and the running goroutine ends when it comes to a blocking collective.
+// blocking collective runs on its caller's goroutine, so that the caller can recover from a panic
+// of its operator. Nonblocking collectives queue, and a new goroutine runs them. If a caller waits
+// for any of them before that goroutine has begun, the caller runs them itself, since a new
+// goroutine's thread takes 20 to 100 us to start. A blocking collective behind them queues too. The
+// new goroutine ends when the next queued collective is blocking.
 //
 // While a collective runs, nothing is locked: it may call functions of the user's and devices,
 // which may block, panic or call gompi.

@@ -28,8 +28,8 @@ var (
 	fromProcNull = Status{Source: ProcNull, Tag: message.Any}
 )
 
-// errProcNull is the outcome of a check of arguments that are right and name ProcNull. So ProcNull
-// is looked for only where a rank is refused, and costs other messages nothing.
+// errProcNull is the result of a check of valid arguments that name ProcNull. A rank is compared
+// with ProcNull only after the range check has refused it, so other messages have no cost.
 var errProcNull = errors.New("no process")
 
 // Send sends b to rank to, in MPI's standard mode.
@@ -118,8 +118,8 @@ func (c *Comm) sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, f
 	return st, nil
 }
 
-// half is the half of a Sendrecv that is left when the other is with ProcNull. out and in are the
-// outcomes of the checks.
+// half does one half of a Sendrecv whose other half is with ProcNull. out and in are the outcomes
+// of the checks.
 func (c *Comm) half(ctx context.Context, out error, to, sendTag int, send mem.Buffer, in error, from, recvTag int, recv mem.Buffer) (Status, error) {
 	switch {
 	case out != nil && out != errProcNull:

@@ -80,7 +80,7 @@ func (c *Comm) unwind(o *call.Call) {
 	c.round.End(nil)
 }
 
-// WithCheck returns a context whose calls ask check while they wait: package comm says how.
+// WithCheck returns a context whose calls ask check while they wait: see package comm.
 func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.Duration, err error)) context.Context {
 	return progress.WithCheck(ctx, check)
 }

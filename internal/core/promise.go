@@ -6,8 +6,8 @@ import (
 	"gompi/internal/core/message"
 )
 
-// Promise returns a Request that Complete ends, once: of an operation that the caller does
-// itself, perhaps in several steps. Waits for this Request are like waits for messages.
+// Promise returns a Request for an operation that the caller does itself, perhaps in several steps,
+// and ends by Complete. Waits for this Request are like waits for messages.
 func (c *Comm) Promise() Request { return c.promised(c.e.Expect(message.Handle{})) }
 
 func (c *Comm) promised(h message.Handle) Request {
@@ -25,14 +25,14 @@ func (c *Comm) AwaitAll(ctx context.Context, rs []Request) error {
 }
 
 // Withdraw takes back posted receives without a message, all or none, and reports whether it did:
-// only if nothing else is under way. Then rs name nothing.
+// only if nothing else is under way. Then rs are invalid.
 func (c *Comm) Withdraw(rs []Request) bool {
 	return c.e.Withdraw(len(rs), func(i int) message.Handle { return rs[i].h })
 }
 
-// Signal sends to ch, which has capacity 1, when the operation r is complete, once. Nobody need
-// wait for r. If r is complete, Signal sends at once. If it soon will be, somebody polls
-// meanwhile.
+// Signal sends to ch, which has capacity 1, when the operation r is complete, once. r needs no
+// waiter. If r is complete, Signal sends at once. soon states that r will soon be complete: then a
+// goroutine polls meanwhile.
 func (c *Comm) Signal(r Request, ch chan<- struct{}, soon bool) { c.e.Signal(r.h, ch, soon) }
 
 // Progress polls once: for loops that wait for a word in memory. callBack states that a thread of

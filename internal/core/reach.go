@@ -10,14 +10,14 @@ import (
 	"gompi/transport/shm"
 )
 
-// How memory of another rank is reached without its doing: mapped, by the kernel, or by network
+// Access to memory of another rank without its participation: mapped, by the kernel, or by network
 // devices.
 
 // Shares reports whether this rank and another share memory.
 func (c *Comm) Shares(rank int) bool { return c.onHostOf(c.memory, rank) }
 
-// Maps reports whether this rank and another map memory of AllocMapped, also where all else between
-// them goes by TCP.
+// Maps reports whether this rank and another map memory of AllocMapped, even if their messages go
+// by TCP.
 func (c *Comm) Maps(rank int) bool { return c.onHostOf(c.mapping(), rank) }
 
 // onHostOf reports whether a rank maps m, which may be nil.
@@ -45,8 +45,8 @@ func (c *Comm) AllocMapped(n int) ([]byte, error) {
 	return x.b.HostSlice(), nil
 }
 
-// Locate returns where n bytes of this rank lie, for ranks that share memory with this rank, 0 if
-// they are not in such memory.
+// Locate returns the place of n bytes of this rank, for ranks that share memory with this rank; 0
+// if the bytes are not in shared memory.
 func (c *Comm) Locate(at uintptr, n int) uint64 {
 	m := c.mapping()
 	if m == nil {

@@ -7,10 +7,10 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Transfer is a rank's part in a collective in which ranks read each other's blocks from the
-// place where their owners stored them. It names the blocks that go from rank to rank. All
-// collectives except a barrier and an allreduce can run as Transfers. A Transfer may run in
-// chunks: the same elements of each block at a time.
+// A Transfer is a rank's part in a collective through shared memory: ranks read each other's blocks
+// in the places where the owners stored them. It names the blocks that go from rank to rank. All
+// collectives except a barrier and an allreduce can run as Transfers. A Transfer may run in chunks:
+// the same elements of each block at a time.
 type Transfer struct {
 	Send, Recv mem.Buffer // empty where this rank sends, or receives, nothing
 	Op         Op

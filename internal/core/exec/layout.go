@@ -5,8 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A blockLayout is where the blocks of a vector lie. A chunk of the pipeline takes a part of each
-// block. A vector that is not used has no blocks.
+// A blockLayout holds the places of the blocks of a vector. A chunk of the pipeline takes a part of
+// each block. A vector that is not used has no blocks.
 type blockLayout struct {
 	of     mem.Buffer
 	blocks []call.Span

@@ -12,8 +12,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives by NCCL, if rank 0's Config.CUDA says so. NCCL serves where every rank has its
-// buffers on a device of its own, on whatever hosts. Other collectives take another Path. The
+// Collectives by NCCL, if rank 0's Config.CUDA says so. NCCL serves collectives in which every rank
+// has its buffers on a device of its own, on any hosts. Other collectives take another Path. The
 // first collective that NCCL serves creates its communicator: all ranks compare their versions,
 // rank 0 makes the unique id, here called the invitation, and all join by it.
 //
@@ -60,8 +60,8 @@ func (l *NCCL) giveUp(why error) {
 	}
 }
 
-// place returns the device of o's buffers, and this rank's word about the device, 0 if NCCL
-// cannot serve.
+// place returns the device of o's buffers, and the word for the device that this rank sends to the
+// others, 0 if NCCL cannot serve.
 func (l *NCCL) place(o *call.Call) (word uint64, at mem.CollectiveLibrary) {
 	from, to := o.Operands(l.x.Rank)
 	if from.Len() == 0 {
@@ -96,7 +96,7 @@ const (
 )
 
 // setUp creates NCCL's communicator of the devices that words name, or finds that there will be
-// none. Once all ranks have said that they can, a failure is an error: others may already wait for
+// none. Once all ranks have agreed to use NCCL, a failure is an error: others may already wait for
 // this rank inside NCCL.
 func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 	_, at := l.place(o)

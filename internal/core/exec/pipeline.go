@@ -23,10 +23,10 @@ import (
 // pipeDepth is how many chunks are under way at a time.
 const pipeDepth = 8
 
-// perMessage reports whether a rank that sends from and receives to stages no buffers: each of
-// its messages is then copied from and to the device by itself. Scattered memory is staged: in
-// place, nothing would keep received data from where data is yet to be sent. Short blocks are
-// staged: a single copy of all blocks costs less than a copy of each.
+// perMessage reports whether a rank with the operands from and to stages no buffers: each of its
+// messages is then copied from and to the device by itself. Scattered memory is staged: in place,
+// received data could overwrite data that is yet to be sent. Short blocks are staged: a single copy
+// of all blocks costs less than a copy of each.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) && !from.IsScattered() && !to.IsScattered()
 }

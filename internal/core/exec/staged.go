@@ -82,14 +82,14 @@ func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	return nil
 }
 
-// copies reports whether a Space can copy from src to dst: a rank of a communicator alone does no
-// more.
+// copies reports whether a Space can copy from src to dst. The collective of a communicator of one
+// rank is only this copy.
 func copies(dst, src mem.Buffer) bool {
 	return src.IsHost() || dst.IsHost() || src.Space() == dst.Space()
 }
 
-// operands puts stages in the place of on's buffers and returns the stages to end. If a buffer is
-// a part of the other, its stage is that part of the other's stage.
+// operands replaces on's buffers by stages, and returns the stages to end. If a buffer is a part of
+// the other, its stage is the same part of the other's stage.
 func (x *Exec) operands(on *call.Call, recv calls.Role) (stages [2]Stage, err error) {
 	long, short := &on.Recv, &on.Send
 	if long.Len() < short.Len() {

@@ -47,8 +47,8 @@ func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	return fmt.Errorf("no hierarchical algorithm for %v", o.Kind)
 }
 
-// barrier makes the hosts' leaders meet.
-// 2x2: by messages 73 us, so 12.
+// barrier is a barrier in each host, and between the leaders of the hosts. 2x2: by messages 73 us,
+// hierarchical 12.
 func (c *Collectives) barrier() error {
 	leader := c.setLeaders(0)
 	if err := c.inside(c.fresh().Barrier()); err != nil {
@@ -62,8 +62,8 @@ func (c *Collectives) barrier() error {
 	return c.inside(c.fresh().Bcast(leader, mem.Buffer{}))
 }
 
-// reduce combines each host's operands, then the hosts' at the root.
-// 2x2 of 8 bytes: by messages 26 us, so 14; of 16 MiB: 13.9 and 8.9 ms.
+// reduce combines the operands inside each host, and then the hosts' results at the root. 2x2 of 8
+// bytes: by messages 26 us, hierarchical 14; of 16 MiB: 13.9 and 8.9 ms.
 func (c *Collectives) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op) error {
 	if c.all.Rank() != root {
 		recv = c.scratch(c.setLeaders(root), send, send.Len())
@@ -74,9 +74,9 @@ func (c *Collectives) reduce(p *path.Path, root int, send, recv mem.Buffer, op c
 	return op.Finish(recv, c.all.Size())
 }
 
-// reduceScatterBlock combines each host's operands, then the hosts' where they go.
-// 2x2 of 1 KiB blocks: by messages 49 us, so 17; of 16 MiB: 52 and 45 ms; of 8 MiB at
-// 1 Gbit/s: 343 and 170 ms.
+// reduceScatterBlock combines the operands inside each host, and then the hosts' results for each
+// block on the block's host. 2x2 of 1 KiB blocks: by messages 49 us, hierarchical 17; of 16 MiB: 52
+// and 45 ms; of 8 MiB at 1 Gbit/s: 343 and 170 ms.
 func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	leader := c.setLeaders(0)
@@ -111,9 +111,8 @@ func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) err
 	return op.Finish(recv, c.all.Size())
 }
 
-// allgather sends each block to each host once.
-// 2x2 of 8 bytes: by messages 93 us, so 19; of 16 MiB: 58 and 39 ms; of 8 MiB at
-// 1 Gbit/s: 215 and 152 ms.
+// allgather sends each block to each host once. 2x2 of 8 bytes: by messages 93 us, hierarchical 19;
+// of 16 MiB: 58 and 39 ms; of 8 MiB at 1 Gbit/s: 215 and 152 ms.
 func (c *Collectives) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
 	n, all := send.Len(), c.placeByHost(recv)
 	if p.Algorithm == path.MultiLeader {
@@ -156,8 +155,8 @@ func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 	return nil
 }
 
-// alltoall has each member exchange the blocks for all of their hosts with the ranks of its
-// number. 2x2 of 1 KiB blocks: by messages 175 us, so 26; 2x4: 407 and 86.
+// alltoall has each member exchange the blocks for all of their hosts with the ranks of its number.
+// 2x2 of 1 KiB blocks: by messages 175 us, hierarchical 26; 2x4: 407 and 86.
 func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / c.all.Size()
 	parts, all := c.all.Scratch(send, send.Len()), c.placeByHost(recv)
@@ -173,8 +172,8 @@ func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	return nil
 }
 
-// gather moves a single message from each host. 2x2 of 8 bytes: by messages 119 us, so 13; of 128
-// KiB blocks: 133 and 75.
+// gather moves a single message from each host. 2x2 of 8 bytes: by messages 119 us, hierarchical
+// 13; of 128 KiB blocks: 133 and 75.
 func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	n, leader := send.Len(), c.setLeaders(root)
 	var all, mine mem.Buffer
@@ -194,8 +193,8 @@ func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	return err
 }
 
-// scatter moves a single message to each host. 2x2 of 8 bytes: by messages 26 us, so 10; of 128
-// KiB blocks: 86 and 63.
+// scatter moves a single message to each host. 2x2 of 8 bytes: by messages 26 us, hierarchical 10;
+// of 128 KiB blocks: 86 and 63.
 func (c *Collectives) scatter(root int, send, recv mem.Buffer) error {
 	n, leader := recv.Len(), c.setLeaders(root)
 	if c.all.Rank() == root {

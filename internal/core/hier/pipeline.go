@@ -106,8 +106,8 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 	return v.window.Close()
 }
 
-// openTo opens the vectors to the other members of this host, if these can reach all that they
-// need: the operands that others combine, and the results that leaders bring.
+// openTo opens the vectors to the other members of this host, if these can access them: the
+// operands that other members combine, and the results that leaders receive.
 func (v *pipeline) openTo(s *schedule) (err error) {
 	var send, recv mem.Buffer
 	if s.copied.in != nil && (s.rails || !v.exchanges) {
@@ -150,8 +150,8 @@ func (v *pipeline) betweenHosts() error {
 	return v.do(v.stages.between, v.current)
 }
 
-// Wait implements coll.Peers. The first Wait for a chunk does all work inside the host: the other
-// members wait for this work already, and the algorithm may not wait again.
+// Wait implements coll.Peers. The first Wait for a chunk does all work inside the host, since the
+// other members wait for it, and the algorithm may not call Wait again.
 func (v *pipeline) Wait() error {
 	err := v.overlap()
 	if waited := v.Subset.Wait(); err == nil {

@@ -193,7 +193,7 @@ func (b *Builder) Layout() Layout {
 	return whole
 }
 
-// equalParts tells whether the parts differ in their places alone.
+// equalParts reports whether the parts differ only in their places.
 func (b *Builder) equalParts() bool {
 	first := &b.parts[0]
 	for i := range b.parts {

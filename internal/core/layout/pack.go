@@ -113,7 +113,7 @@ func (c *cursor) runs(at uintptr, n, stride, bytes int) {
 	}
 }
 
-// moveSpan copies n bytes. Words are worth a way of their own: copy is a call.
+// moveSpan copies n bytes. Words have a fast path, since copy is a function call.
 func moveSpan(buf []byte, at uintptr, n int, unpack bool) {
 	packed := unsafe.Pointer(unsafe.SliceData(buf))
 	to, from := packed, pointer(at)

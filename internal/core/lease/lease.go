@@ -198,7 +198,7 @@ func (l *Lease) Recall() {
 }
 
 // takeBack stores none in a word once no thread is inside C. The result is false if the word was
-// none already: a signal's handler has interrupted the thread inside for good.
+// none already: then a signal handler has interrupted the thread inside C, which will not continue.
 func takeBack(word *atomic.Uint32) bool {
 	for i := 1; !word.CompareAndSwap(lent, none); i++ {
 		switch {
@@ -215,10 +215,9 @@ func takeBack(word *atomic.Uint32) bool {
 }
 
 // Missed reports, once, that C has no lease and needs a lease, for an operation with a rank of a
-// communicator. Either C has entered Go for that operation, or, when it tests, for the last
-// operation's peer. Or Go has taken a lease back that C had used, as each collective does: then C
-// is to find another lease at its next need, since entering Go takes long after the program has
-// computed.
+// communicator. The operation is the one for which C has entered Go or, in a test, C's last
+// operation. Missed also reports a lease that C had used and Go has recalled, as each collective
+// does: a new lease spares C the next call of Go, which takes long after the program has computed.
 func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
 	r := l.rec
 	if r.missed.Load() == 0 && !l.lapsed.Load() { // which is mostly so, and costs no more than two loads
@@ -258,8 +257,8 @@ type Shape struct {
 	Stride, Off int32
 }
 
-// Derived describes an element of the program's datatype with a number: the zero Shape if it has
-// none, or the datatype was freed.
+// Derived sets the Shape of an element of the program's datatype with a number: the zero Shape if
+// the element has no such form, or the datatype was freed.
 func (l *Lease) Derived(datatype int, s Shape) {
 	if l != nil && datatype < Sizes {
 		l.rec.derived[datatype] = s
@@ -281,9 +280,10 @@ type Receive struct {
 // Holds reports whether C holds receives, without a lock. Without a Lease C holds none.
 func (l *Lease) Holds() bool { return l != nil && l.rec.holds.Load() != 0 }
 
-// TakeOver calls f for the receives that C holds, if any: posted receives in order, then receives
-// whose message has arrived. They are Go's then, until Free, and Holds reports true until all are.
-// f's receives are posted before any others: nothing is lent meanwhile, and other callers wait.
+// TakeOver calls f for the receives that C holds: posted receives in order, then receives whose
+// message has arrived. From then until Free they belong to Go. Holds reports true until Go has all
+// of them. f posts these receives before any others: meanwhile nothing is lent, and other callers
+// wait.
 func (l *Lease) TakeOver(f func(Receive)) {
 	l.passes.Lock()
 	defer l.passes.Unlock()

@@ -91,7 +91,7 @@ func (l *Lease) Exclude(slot int) {
 }
 
 // Lend lends the communicators and peers in use, for messages of at most eager bytes. spin is the
-// number of C's looks for a message.
+// number of times that C polls for a message.
 func (l *Lease) Lend(eager, spin int) {
 	if l.passing || l.lender == nil {
 		return
@@ -125,7 +125,8 @@ func (l *Lease) prepare() (some bool) {
 	return some
 }
 
-// aged returns the number of leases without use, of which idle are before the last.
+// aged returns the number of consecutive leases without use, given that number before the last
+// lease.
 func aged(idle int, used *uint32) int {
 	if *used == 0 {
 		return idle + 1
@@ -146,8 +147,8 @@ func (l *Lease) lendChannel(slot, self int) {
 	}
 }
 
-// Lent reports which part of the communicator with number slot is lent: some of it, and whether
-// all other members are lent peers, too.
+// Lent reports whether the communicator with number slot is lent for any messages, and whether all
+// other members are lent peers, too.
 func (l *Lease) Lent(slot int) (some, whole bool) {
 	c := &l.rec.channels[slot]
 	some = l.rec.word.Load() == lent && c.stamp == l.rec.stamp

@@ -50,7 +50,7 @@ type Team struct {
 	nextBefore, nBefore uint64
 }
 
-// Members is how many ranks a communicator has at most whose collectives C does.
+// Members is the largest number of ranks of a communicator whose collectives C does.
 //
 //c:const GOMPI_LEASE_
 const Members = 32
@@ -62,13 +62,12 @@ type Cursors struct {
 	Call        [2]uint64 // the last call, as calls are compared
 }
 
-// MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the
-// vector.
+// MostBytes bounds the bytes of collectives in C: of all ranks' blocks, or of the vector.
 //
 //c:const GOMPI_LEASE_
 const MostBytes = 4 << 10
 
-// Most is up to how many bytes C does collectives, by kind; negative: none.
+// Most bounds, by kind, the bytes of collectives in C; negative if C does none of the kind.
 type Most [kinds]int32
 
 // kinds is more than the kind of any call that C does.

@@ -6,10 +6,9 @@ import (
 	"unsafe"
 )
 
-// A Window is C's state for accesses to the memory of a window that this process has, too. It is
-// not lent and taken back. Both change the epochs and the lock holders, which belong to the
-// single thread that synchronizes; all else stays the same from when C learns of the window until
-// it is freed.
+// A Window is C's state for accesses to the memory of a window that this process has, too. A Window
+// is never recalled. C and Go both change the epochs and the lock holders, which only the
+// synchronizing thread accesses; all other fields are constant until the window is freed.
 //
 //c:struct gompi_window
 type Window struct {
@@ -67,8 +66,8 @@ func NewWindow(parts []Part, broken *atomic.Bool) *Window {
 // Parts returns the parts, by rank.
 func (w *Window) Parts() []Part { return unsafe.Slice(w.parts, w.ranks) }
 
-// Polls reports, every so often, that a call that synchronizes has to poll: a program may do
-// nothing else until another rank does something.
+// Polls reports, at intervals, that a synchronizing call has to poll, since a program may loop over
+// such calls until another rank acts.
 func (w *Window) Polls() bool {
 	if w.Left > 0 {
 		w.Left--

@@ -24,7 +24,7 @@ type Operations interface {
 	// Awaited appends the members for which operations wait to named; anyMember reports that some
 	// operation waits for any member.
 	Awaited(named []int) (to []int, anyMember bool)
-	// Unanswered yields the members whose messages or calls have come, and have no answer yet.
+	// Unanswered yields the members whose messages or calls have arrived and are not yet answered.
 	Unanswered(yield func(member int) bool)
 }
 
@@ -139,8 +139,8 @@ func (c *Comm) BreakUp(v Reason) {
 	if c.size == 1 {
 		return
 	}
-	// The launcher is notified first: a member that this rank notifies may end at once, and the
-	// others must not learn of that end first.
+	// The launcher is notified first: a notified member may exit at once, and the other members
+	// must not learn of its exit before the reason.
 	c.ranks.report(c.ID, c.reason)
 	c.ranks.sendReason(c.ID, c.reason, c.Has)
 }
@@ -287,8 +287,8 @@ func (c *Comm) Close() {
 	c.sendLeft()
 }
 
-// RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank
-// may end because of the revocation, and the other ranks must not learn of this rank's end first.
+// RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank may
+// exit because of the revocation, and the other ranks must not learn of its exit before the reason.
 func (k *Ranks) RevokedBy(p *peers.Peer, comm uint64, why []byte) {
 	if c := k.comms[comm]; c != nil && c.err == nil {
 		k.report(comm, why)

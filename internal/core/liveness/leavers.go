@@ -49,7 +49,7 @@ func (c *Comm) Gone(rank int) error {
 	return c.ranks.Lost(c.World(rank))
 }
 
-// HasLeft reports whether a member has left, so that nothing more will come from that member.
+// HasLeft reports whether a member has left and so will send no more frames.
 func (c *Comm) HasLeft(member int) bool {
 	left, w := c.ranks.cfg.Left, c.World(member)
 	return c.Gone(member) != nil || !c.ranks.cfg.Peers.Peer(w).Connected() || left != nil && left(w)
@@ -105,9 +105,9 @@ func (c *Comm) askAwaited() {
 	if !anyMember {
 		return
 	}
-	// A receive from any member fails when all have left. So asking a single member that has not
-	// left is enough, and a further one for each that has: news of a departure takes up to
-	// ReasonTimeout, and meanwhile the other members have been asked.
+	// A receive from any member fails when all have left. So it is enough to ask one member that
+	// has not left, and another one each time an asked member leaves: news of a departure takes up
+	// to ReasonTimeout, and meanwhile the other members have been asked.
 	left, asked := 0, 0
 	for src := 0; src < c.size && asked <= left; src++ {
 		switch {
@@ -182,8 +182,8 @@ func (k *Ranks) Stalled() {
 	}
 }
 
-// dismissLeft looks in the host segment for ranks that have left without notifying this rank, as
-// ranks do that never connected to it. dismissLeft reads the frames of such ranks first.
+// dismissLeft finds in the host segment the ranks that have left without a message to this rank,
+// because they never connected to it. It first reads their last frames.
 func (k *Ranks) dismissLeft() {
 	var left []world.Rank
 	for _, c := range k.comms {

@@ -17,7 +17,7 @@ func NextID(first world.Rank, counter uint32) uint64 {
 }
 
 // MakerID returns the context id by which members of the communicator with the given id create
-// communicators among themselves. No world rank has such a bit.
+// communicators among themselves. World ranks never have the bit that MakerID sets.
 func MakerID(id uint64) uint64 { return id | 1<<62 }
 
 // Counter returns the counter for the next context id with this rank as first member, and

@@ -3,11 +3,11 @@
 // and why it is broken. Transports, peers and the launcher report to this package. It decides
 // which reason counts, notifies the peers, and ends the operations that wait in vain.
 //
-// The launcher's reason counts more than a transport's. So every rank reports the true reason,
-// and no rank ends because of a death unknown to the launcher, which would take that rank for the
-// first to fail. The consequences of this rank's own observations may therefore have to wait for
-// news: as a question, which is decided when answered, or when the time for an answer is over. No
-// goroutine waits for news with the lock held.
+// The launcher's reason counts more than a transport's. So every rank reports the true reason. No
+// rank ends because of a death of which the launcher does not know: the launcher would report that
+// rank as the first failure. The consequences of this rank's own observations may therefore have to
+// wait for news: as a question, which is decided when answered, or when the time for an answer is
+// over. No goroutine waits for news with the lock held.
 package liveness
 
 import (
@@ -171,8 +171,8 @@ func (k *Ranks) Detach(rank world.Rank) bool {
 	if k.ends {
 		return false
 	}
-	// Communicators continue without a rank that died after it had left. From now on they must
-	// not.
+	// Until now communicators continued without a rank that had left before its death. From now on
+	// they fail.
 	if f := k.fates[rank]; f != nil && f.died != nil {
 		f.lost = f.died
 		p := k.cfg.Peers.Peer(rank)
@@ -222,8 +222,8 @@ func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 	return true
 }
 
-// explains reports whether the launcher may have a better reason than err, and an operation needs
-// that reason.
+// explains reports whether the launcher may report a better reason than err, and an operation needs
+// a reason.
 func (k *Ranks) explains(rank world.Rank, err error) bool {
 	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) ||
 		errors.Is(err, transport.ErrGone) && k.awaits(rank)
@@ -290,8 +290,8 @@ func (k *Ranks) HandleEvents() int {
 	return len(events)
 }
 
-// revoked handles that another rank broke a communicator. The reason comes from that rank and
-// from the launcher; the first to arrive counts.
+// revoked handles the revocation of a communicator by another rank. Both that rank and the launcher
+// send the reason; the first to arrive counts.
 func (k *Ranks) revoked(from world.Rank, comm uint64, text []byte) {
 	v, err := DecodeReason(text)
 	if err == nil && (v.Rank < 0 || int(v.Rank) >= k.cfg.Size) {

@@ -36,9 +36,10 @@ func (closedError) Unwrap() error { return net.ErrClosed }
 // PeerCall, both as their Seq-th collective on the communicator; ranks are ranks of the
 // communicator.
 //
-// If the calls are equal, a block differs, in its length, as the counts of a v form gave it, or
-// in its type: Rank expected Block where Peer sent PeerBlock. If the blocks are equal, too, the
-// two ranks called different collectives before the Seq-th, which are not remembered.
+// If the calls are equal, a block differs: in its length, given by the counts of a collective such
+// as alltoallv, or in its type. Rank expected Block where Peer sent PeerBlock. If the blocks are
+// equal, too, the two ranks called different collectives before the Seq-th, which are not
+// remembered.
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int

@@ -1,10 +1,10 @@
 package match
 
-// An index finds the oldest item of a source with a tag, whatever else is queued. A walk takes
-// less time where few items are queued, so the index is active only from a walk of walkMost items
-// on until fewer than indexLeast are left (received in reverse, 1,024 messages take 0.1 us each,
-// by walks 1.2 to 1.5, and 16,384 take 0.12, by walks 44 to 60; 128 take as long either way; AMD
-// EPYC).
+// An index finds the oldest item of a source with a tag, whatever else is queued. A walk takes less
+// time where few items are queued, so the index is active only from a walk of walkMost items on
+// until fewer than indexLeast are left (us a message, received in reverse order, with the index and
+// by walks: 1,024 messages 0.1 and 1.2 to 1.5, 16,384 messages 0.12 and 44 to 60, 128 messages the
+// same; AMD EPYC).
 type index[T any] struct {
 	keyOf func(*T) key
 	at    func(*T) *link[T] // an item's place in its row

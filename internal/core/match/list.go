@@ -38,8 +38,8 @@ func (l *list[T]) remove(k *link[T]) {
 	*k = link[T]{}
 }
 
-// each calls yield with every item until yield returns false, and reports whether yield never
-// did. yield may remove its item.
+// each calls yield with every item until yield returns false, and reports whether all calls
+// returned true. yield may remove its item.
 func (l *list[T]) each(yield func(*T) bool) bool {
 	for k := l.head; k != nil; {
 		next := k.next

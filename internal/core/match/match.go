@@ -244,7 +244,7 @@ func (q *Queues[R, M]) DropSource(source int, gone func(*Recv[R])) {
 	}
 }
 
-// source returns the lists of a source, nil if the source never had any.
+// source returns the lists of a source, nil if none were made.
 func (q *Queues[R, M]) source(rank int) *source[R, M] {
 	if i := rank / pageLen; i < len(q.pages) && q.pages[i] != nil {
 		return &q.pages[i][rank%pageLen]
@@ -297,7 +297,7 @@ func (q *Queues[R, M]) indexedRecv(source, tag int) *Recv[R] {
 	return r
 }
 
-// firstMessage is firstRecv for messages, which x has by their keys.
+// firstMessage is firstRecv for messages, which x indexes by their keys.
 func (q *Queues[R, M]) firstMessage(l *list[Message[M]], x *index[Message[M]], source, tag int) *Message[M] {
 	n := 0
 	for k := l.head; k != nil; k = k.next {

@@ -85,8 +85,8 @@ func (ch *Channel) adopt(m *Kept) {
 }
 
 // Close removes the Channel. Operations under way fail with ErrClosed, and nothing touches their
-// memory after Close. So Close waits for copies that devices are making, however long they take:
-// they cannot be withdrawn, and a device that hangs holds up Close.
+// memory after Close. So Close waits, without a bound, for the running copies of devices, which
+// cannot be cancelled. A device that hangs blocks Close.
 func (ch *Channel) Close() {
 	ch.close()
 	ch.copies.Wait()

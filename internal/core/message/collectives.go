@@ -15,20 +15,21 @@ import (
 
 // Collectives are the collectives of a Channel. All methods are called with the lock held.
 type Collectives interface {
-	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept states that m
-	// is kept, with its payload.
+	// Frame handles a frame of a collective. r, if not nil, receives its payload. kept reports that
+	// m is kept, with its payload.
 	Frame(m *Kept) (r *Request, kept bool)
 	// Over reports that a Request of theirs has ended.
 	Over(err error)
-	// Missing reports that a member cannot be reached for which a Request of theirs waits.
+	// Missing reports that a collective's Request waits for a member that cannot be reached.
 	Missing(p *peers.Peer, err error)
 	// Dismiss reports that a member has left.
 	Dismiss(p *peers.Peer)
-	// Fail reports that the Channel is broken: their Requests that have not begun to move end.
+	// Fail reports that the Channel is broken. Requests of collectives end, except if their payload
+	// has begun to move.
 	Fail(err error)
 	// Awaited appends the members for which they wait to to.
 	Awaited(to []int) []int
-	// Unanswered yields the members whose calls have been announced, and which are not made here.
+	// Unanswered yields the members that have announced a call which this rank has not made.
 	Unanswered(yield func(member int) bool)
 }
 
@@ -40,8 +41,8 @@ const CollectiveEager = 256 << 10
 // Collectives returns the Channel's result of Config.Collectives.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
 
-// Progress returns the rank's progress engine, which has the lock. The methods below are called
-// with the lock held, but for TryProgress.
+// Progress returns the rank's progress engine, which has the lock. The methods below, except
+// TryProgress, are called with the lock held.
 func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
 
 // ExitPolling is Progress().Exit for blocking calls.
@@ -50,7 +51,7 @@ func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
 // Mover returns the Mover of the rank's payloads.
 func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
 
-// Flight returns the flight recorder that has the Channel's collectives, nil if none has.
+// Flight returns the flight recorder of the Channel's collectives, nil if they are not recorded.
 func (ch *Channel) Flight() *seg.Recorder {
 	if ch.hidden {
 		return nil
@@ -58,7 +59,7 @@ func (ch *Channel) Flight() *seg.Recorder {
 	return ch.e.flight
 }
 
-// Hide leaves the Channel's calls out of the flight recorder, and is called before all of them.
+// Hide excludes the Channel's calls from the flight recorder. Hide is called before the first call.
 func (ch *Channel) Hide() { ch.hidden = true }
 
 // Peer returns a member.
@@ -130,14 +131,14 @@ func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
 	r.Request(m.Offer)
 }
 
-// Keep counts the memory of m, which is kept. paid reports whether there is memory for more, so
-// that m's credit is to be returned at once.
+// Keep counts the memory of m, a kept message. paid reports whether m's credit is to be returned at
+// once, because there is memory for more.
 func (ch *Channel) Keep(m *Kept) (paid bool) { return ch.e.keepPaid(m) }
 
 // Paid reports whether m's credit was returned.
 func (m *Kept) Paid() bool { return m.paid }
 
-// Take gives r a kept message, of which perhaps not all has arrived.
+// Take completes r by a kept message, perhaps after the rest of the message has arrived.
 func (ch *Channel) Take(r *Request, m *Kept) {
 	if m.ready {
 		ch.consume(r, m)

@@ -55,12 +55,14 @@ const (
 	// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI
 	// over TCP.
 	DefaultEager = 64 << 10
-	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
+	// leastCredit is the credit for point-to-point messages in the largest jobs: three messages of
+	// DefaultEager.
 	leastCredit = 256 << 10
 )
 
-// creditAmong returns a rank's credit at a peer for point-to-point messages in a job of that many
-// ranks. The ranks' credits together are at most maxKept, as long as each has leastCredit.
+// creditAmong returns a rank's credit at a peer for point-to-point messages, given the number of
+// ranks in the job. The credits of all ranks together are at most maxKept, unless leastCredit each
+// is more.
 func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
 
 // Config configures an Engine: the rank's identity and how the rank waits.
@@ -72,11 +74,12 @@ type Config struct {
 	Parker transport.Parker
 	Yield  func() // gives the processor to other goroutines and processes
 	Eager  int    // largest eager point-to-point payload in bytes
-	// ReadsSooner has messages up to Eager not sent eagerly to peers that read them sooner.
+	// ReadsSooner turns off eager sends to peers that copy a message faster from the sender's
+	// memory.
 	ReadsSooner bool
 	Left        func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	// Unexpected returns how much memory unexpected messages may take in all, besides messages
-	// within the peers' credit; nil for as much as those of each peer may.
+	// Unexpected returns the memory for all unexpected messages beyond the peers' credit; nil if
+	// only the bound for each peer applies.
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher reports a death, with the engine's lock held; may be nil
 	Lender     payload.Lender        // for Buffers of devices; nil if there are none
@@ -203,8 +206,8 @@ func (e *Engine) Forget(comm uint64) {
 // Ended implements liveness.Messages.
 func (e *Engine) Ended(rank world.Rank) { e.Mover.Flushed(rank, math.MaxUint64) }
 
-// returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
-// credit when a quarter of the peer's has come together.
+// returnCredit notes that the memory of an eager message of n bytes from p was released. It sends
+// the credit once a quarter of p's credit is owed.
 func (e *Engine) returnCredit(p *peers.Peer, n int) {
 	if p.Credit.Owe(peers.Cost(n)) >= e.credit/4 && p.Reachable() {
 		p.SendHeader(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})

@@ -7,10 +7,10 @@ import (
 	"gompi/internal/world"
 )
 
-// mostAsked is how many members a communicator has at most in which C asks all for messages.
+// mostAsked is the largest number of members of a communicator in which C polls all for messages.
 const mostAsked = 32
 
-// longSpin is how often C looks for a message while a driver would poll once.
+// longSpin is the number of looks for a message that C does in the time of one poll of a driver.
 const longSpin = 8
 
 // NewLease returns a Lease by which C sends and receives. kind is the element type of all its
@@ -32,8 +32,8 @@ func (e *Engine) NewLease(kind mem.Type, mix bool) (*lease.Lease, error) {
 	return l, nil
 }
 
-// Lend lends ch, which C calls slot, for messages with a member, or with all if member is Any,
-// and all that C has used lately.
+// Lend lends ch, which C calls slot, for messages with a member, or with all members if member is
+// Any. It also lends all communicators and peers that C has used lately.
 func (ch *Channel) Lend(slot, member int) {
 	e := ch.e
 	l := e.lease
@@ -60,8 +60,8 @@ func (ch *Channel) Lend(slot, member int) {
 	l.Lend(e.cfg.Eager, longSpin*e.progress.Spin())
 }
 
-// MayLend implements lease.Channel. A lent communicator has nothing that a short message could have
-// to wait for, or be matched with.
+// MayLend implements lease.Channel. A lent communicator has no operation that a short message would
+// have to wait for or to match.
 func (ch *Channel) MayLend() bool {
 	return !ch.closed && ch.Whole() && ch.q.Empty() && len(ch.probes) == 0
 }

@@ -59,7 +59,7 @@ func (ch *Channel) arrived(m *Kept) {
 	}
 }
 
-// matched notes which message r gets, and refuses another element type.
+// matched notes the message that r receives, and refuses a different element type.
 func (r *Request) matched(src, tag, size int, t mem.Type) {
 	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
 	r.Size = size
@@ -131,9 +131,8 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 	e.finish(r, err)
 }
 
-// ask gets the payload of a message by rendezvous: r copies the payload, or asks the sender for
-// it. A probe may have taken the message before the sender left, which then does not answer any
-// more.
+// ask gets the payload of a message by rendezvous: r copies the payload, or asks the sender for it.
+// If a probe took the message before the sender left, the sender answers no more.
 func (ch *Channel) ask(r *Request, m *Kept) {
 	e, p := ch.e, m.Peer
 	if err := ch.Gone(m.Src); err != nil {

@@ -7,9 +7,9 @@ import (
 	"gompi/transport"
 )
 
-// A Remote is memory of a member of a Channel that a device accesses, past the member itself. Its
-// methods take the lock. Methods that return 0 or false have done nothing: too much is under way.
-// The caller polls, and tries again.
+// A Remote is memory of a member of a Channel that a network device accesses without the member's
+// processor. Its methods take the lock. A result of 0 or false means that too many operations are
+// under way and nothing was done: the caller polls and tries again.
 type Remote struct {
 	ch  *Channel
 	p   *peers.Peer
@@ -24,8 +24,8 @@ func (ch *Channel) Remote(member int, key []byte) *Remote {
 	return &Remote{ch: ch, p: ch.e.peers.Peer(ch.World(member)), key: key}
 }
 
-// Reached reports whether r can be accessed: not before a first message connects the two, nor
-// where no device accesses memory.
+// Reached reports whether r can be accessed: a device must support it, and a first message must
+// have connected the two ranks.
 func (r *Remote) Reached() bool {
 	r.ch.e.progress.Lock()
 	defer r.ch.e.progress.Unlock()
@@ -35,8 +35,8 @@ func (r *Remote) Reached() bool {
 	return r.m != nil
 }
 
-// Write stores bytes of src at an address. The result is how many it has taken, which may be
-// changed at once. r is Reached, here and below.
+// Write stores bytes of src at an address. The result is the number of bytes taken, whose memory
+// the caller may reuse at once. r is Reached, here and below.
 func (r *Remote) Write(at uintptr, src []byte) (n int, err error) {
 	e := r.ch.e
 	e.progress.Lock()
@@ -56,7 +56,7 @@ func (r *Remote) Read(at uintptr, dst []byte) (n int, h Handle, err error) {
 	return n, h, err
 }
 
-// Flush returns a Handle that is done when all that was written before is stored at the member.
+// Flush returns a Handle that is done when all earlier writes are stored at the member.
 func (r *Remote) Flush() (h Handle, begun bool, err error) {
 	h, err = r.begin(mem.Buffer{}, func(token uint64) bool {
 		begun = r.m.Flush(token)

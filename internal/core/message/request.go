@@ -42,8 +42,8 @@ func (s Status) Count() int {
 
 // A Handle names an operation to the caller of Isend, Irecv or Expect: a Request, and its
 // generation, since the Request is reused after its outcome was taken. The zero Handle names an
-// operation that was complete at once. A Handle is two words, so that callers can hold a Handle
-// for each message at no cost.
+// operation that was complete at once. A Handle is two words, so that holding a Handle for each
+// message costs little.
 type Handle struct {
 	r   *Request
 	gen uint64
@@ -211,7 +211,7 @@ func (e *Engine) newRequest() *Request {
 	return r
 }
 
-// freeRequest takes back a Request that nothing refers to any more.
+// freeRequest frees a Request without references, for reuse.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
 	r.held, r.ch, r.Buf, r.via = false, nil, mem.Buffer{}, Handle{}
@@ -299,8 +299,8 @@ func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Han
 	return err
 }
 
-// WaitAny waits until any of n Handles is done, and returns its number. A Handle that names
-// nothing counts as done.
+// WaitAny waits until any of n Handles is done, and returns its number. A Handle without a Request
+// counts as done.
 func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -335,8 +335,8 @@ func (w *waiter) watch(r *Request) {
 }
 
 // lookOn gives w's Hint an awaited Request that is not over. Otherwise w would poll a peer whose
-// message has come, and the others only at times: a step of examples/heat on four ranks of two
-// processors took 115 us without lookOn, and takes 54 with it.
+// message has arrived, and the awaited peers only now and then (examples/heat on four ranks of two
+// processors: 115 us a step without lookOn, 54 with it).
 func (w *waiter) lookOn() {
 	for n := len(w.watched) - 1; n >= 0; n-- {
 		r := w.watched[n] // which may be another's by now
@@ -413,9 +413,9 @@ func (e *Engine) poll(hint world.Rank) {
 	}
 }
 
-// Signal sends to ch, which has capacity 1, when h is done: for a goroutine that waits for
-// nothing else, and whose wait is no call of the program's. If h will soon be done, somebody
-// polls meanwhile, whatever h is.
+// Signal sends to ch, which has capacity 1, when h is done: for a goroutine that waits for nothing
+// else, and whose wait is no call of the program's. soon states that h will soon be done: then a
+// goroutine polls meanwhile, whatever the Class of h.
 func (e *Engine) Signal(h Handle, ch chan<- struct{}, soon bool) {
 	e.progress.Lock()
 	defer e.progress.Exit()
@@ -452,6 +452,6 @@ func (e *Engine) Yield() {
 	e.cfg.Yield()
 }
 
-// looksPerCheck is how often a program that tests instead of waiting polls between two checks
-// whether the awaited members have left.
+// looksPerCheck is the number of polls of a program that tests, instead of waiting, between two
+// checks whether the awaited members have left.
 const looksPerCheck = 4096

@@ -126,8 +126,8 @@ func (e *Engine) Wants(from world.Rank) bool {
 	return src >= 0 && ch.q.Awaits(src)
 }
 
-// unasked bounds the payload of a frame for which no receive need be posted. Senders within their
-// credit never exceed the bound.
+// unasked bounds the payload of a frame that may arrive without a posted receive. Senders within
+// their credit never exceed the bound.
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
@@ -284,7 +284,7 @@ func (e *Engine) Sent(token uint64, err error) {
 	}
 }
 
-// stopped decides the fate of r, whose peer a transport does not reach any more.
+// stopped ends or keeps r after a transport has lost the connection to r's peer.
 func (e *Engine) stopped(token uint64, r *Request, err error) {
 	p := r.Peer
 	suspected := e.Live.Suspected(p.Rank, err)

@@ -115,7 +115,7 @@ func (e *Engine) release(m *Kept) {
 	}
 }
 
-// hasRoom reports whether there is memory for m, besides that for which its sender has credit.
+// hasRoom reports whether there is memory for m beyond the memory for the sender's credit.
 func (e *Engine) hasRoom(m *Kept) bool {
 	n, most := peers.Cost(m.Size), e.cfg.Unexpected
 	return m.Peer.Unexpected.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
@@ -187,8 +187,8 @@ func (e *Engine) dropFetch(m *Kept) {
 	e.freeRequest(r)
 }
 
-// retryAfter is how much memory has to be released before messages that were refused are looked
-// for, which takes a while if many are kept. A rank that waits for long looks for them anyway.
+// retryAfter is the memory that has to be released before refused messages are fetched, since the
+// search takes a while if many messages are kept. A rank that waits for long fetches them anyway.
 const retryAfter = 1 << 20
 
 // fetchRefused fetches messages for which there is memory now.

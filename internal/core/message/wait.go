@@ -77,8 +77,8 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 	}, 0, false
 }
 
-// held returns how many messages the receiver holds while a send waits for their receives, 0 for
-// other waits.
+// held returns the number of unexpected messages at the receiver while w is the wait of a send for
+// their receives; 0 for other waits.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.Stage == payload.Announced {
 		return int64(w.e.peers.Peer(r.peer).Unexpected.AtPeer)
@@ -138,8 +138,8 @@ func (e *Engine) Stalled() {
 	}
 }
 
-// exitPolling is progress.Exit for blocking calls: if a transport has something to send, they poll
-// once themselves, which costs less than waking another goroutine.
+// exitPolling is progress.Exit for blocking calls: if a transport has frames to send, the call
+// itself polls once, which costs less than waking another goroutine.
 func (e *Engine) exitPolling() {
 	if !e.progress.Driven() && e.peers.Pending() {
 		e.Poll(world.None)

@@ -22,16 +22,16 @@ import (
 // Withdrawn if the message is still unexpected. Frames keep their order, so the RTS has arrived
 // by then. If the RTS has matched, the answer is the CTS or Done of the receive.
 
-// patience is how long a message that has matched may stand still after its context has ended,
-// and slowest the bytes a second of the slowest copy that shows no progress until its end.
+// patience is the time that a matched message may make no progress after its context has ended.
+// slowest is the least rate, in bytes a second, of a copy that shows no progress until its end.
 const (
 	patience = 5 * time.Second
 	slowest  = 64 << 20
 )
 
-// giveUp ends r, because of cause: at once, or with its message. If the message stands still, the
-// Channel breaks, because the other side counts on it. Then giveUp still waits for the copy that
-// a device is making, without a bound: see Close.
+// giveUp ends r, because of cause: at once, or with its message. If the message makes no progress,
+// the Channel breaks, because the other side counts on the message. Then giveUp still waits,
+// without a bound, for the running copy of a device: see Close.
 func (ch *Channel) giveUp(ctx context.Context, r *Request, cause error) {
 	e := ch.e
 	ch.withdraw(r, cause)

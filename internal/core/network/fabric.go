@@ -30,7 +30,7 @@ type Connection struct {
 	Fabric
 	Spin int // polls before the first yield, if ranks do not outnumber processors
 	// Card returns this rank's address for the other ranks; SetCards takes the cards of all, by
-	// rank, and Admit the card of a rank that comes later.
+	// rank, and Admit the card of a rank that joins later.
 	Card     func() []byte
 	SetCards func(cards [][]byte) error
 	Admit    func(rank world.Rank, card []byte) error

@@ -49,7 +49,7 @@ type way interface {
 	admit(rank world.Rank, part []byte) error
 }
 
-// A network is a rank's transports, and the facts that these are made of.
+// A network is a rank's transports, and the settings from which they are made.
 type network struct {
 	Settings
 	boot   boot.Boot

@@ -12,8 +12,8 @@ import (
 	"gompi/transport/ucx"
 )
 
-// rdma is the way over UCX, or the reason for its lack. All ranks use theirs, or none does. Its
-// part of a card is an rdmaCard.
+// rdma is the transport over UCX, or the reason why there is none. Either all ranks use it or none.
+// Its part of a card is an rdmaCard.
 type rdma struct {
 	*network
 	t   *ucx.Transport
@@ -58,7 +58,8 @@ func (w *rdma) open(sink transport.Sink) (transport.Transport, error) {
 	return w.t, nil
 }
 
-// An rdmaCard is how UCX reaches a rank and over which fabrics, or why not.
+// An rdmaCard holds a rank's UCX address and fabrics, or the reason why UCX does not reach the
+// rank.
 type rdmaCard struct {
 	address []byte
 	fabrics []string

@@ -9,8 +9,8 @@ import (
 	"gompi/transport/shm"
 )
 
-// sharedMemory is the way to ranks of the same host. Its part of a card is a byte, whether the rank
-// has the transport: ranks of a host may differ here, and must know.
+// sharedMemory is the transport to ranks of the same host. Its part of a card is a byte that tells
+// whether the rank has the transport: ranks of a host may differ in this.
 type sharedMemory struct {
 	*network
 	t       *shm.Transport

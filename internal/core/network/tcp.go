@@ -10,8 +10,8 @@ import (
 	"gompi/transport/tcp"
 )
 
-// overTCP is the way over TCP. Its part of a card are the rank's addresses, empty if it does not
-// listen.
+// overTCP is the transport over TCP. Its part of a card holds the rank's addresses, and is empty if
+// the rank does not listen.
 type overTCP struct {
 	*network
 	t      *tcp.Transport

@@ -174,7 +174,7 @@ var catalogue = [...]collective{
 	},
 }
 
-// position returns where the rules of a collective stand, -1 if it has none. Collectives with
+// position returns the index of the rules of a collective, -1 if it has none. Collectives with
 // blocks of different lengths use the rules of their forms with equal blocks.
 func position(k calls.Kind) int {
 	k = k.TunedAs()

@@ -69,7 +69,7 @@ func (s *Selector) onHost(k calls.Kind, x operands, allocated bool, n int) *Path
 	return &Path{Via: Messages, Algorithm: s.rules.Pick(k, s.Ranks, bytes, ordered)}
 }
 
-// payload returns how many bytes a rank stores for others, or the length of the longest block.
+// payload returns the bytes that a rank stores for others, or the length of the longest block.
 func (s *Selector) payload(k calls.Kind, n int) int {
 	if k.PerRank() && !k.Splits() {
 		return n / s.Ranks
@@ -100,7 +100,7 @@ func (s *Selector) shared(k calls.Kind, ordered, allocated bool, n int) *Path {
 	return p
 }
 
-// reached returns how many bytes of a rank's others reach, of a call of n in all.
+// reached returns the bytes of each rank that other ranks access, in a call of n bytes in all.
 func (s *Selector) reached(k calls.Kind, n int) int {
 	if k == calls.Scatter {
 		return n / s.Ranks
@@ -119,7 +119,7 @@ func singleCopies(k calls.Kind, ordered bool) bool {
 	return false
 }
 
-// copied chooses among ways through bounce buffers, for a rank that stores this many bytes there.
+// copied chooses among Paths through bounce buffers, for a rank that stores this many bytes there.
 func (s *Selector) copied(k calls.Kind, bytes int) *Path {
 	t := s.rules.threshold
 	most, long := t(shmChunk), Pipelined
@@ -139,17 +139,17 @@ func (s *Selector) copied(k calls.Kind, bytes int) *Path {
 	return p
 }
 
-// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone:
-// where several have a processor each (8 ranks on 16 processors of an Intel Xeon, a reduce by the
-// root alone, and an allreduce, which does more than a reduce in shares, us: 64 KiB 33 and 25,
-// 256 KiB 144 and 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in
-// shares: 64 KiB 17 and 20, 1 MiB 260 and 283).
+// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone.
+// Shares win if several ranks have a processor each (8 ranks on 16 processors of an Intel Xeon, a
+// reduce by the root alone, and an allreduce, which does more than a reduce in shares, us: 64 KiB
+// 33 and 25, 256 KiB 144 and 70, 1 MiB 530 and 272), and lose on shared processors (4 ranks on two
+// processors, by the root alone and in shares: 64 KiB 17 and 20, 1 MiB 260 and 283).
 func (s *Selector) sharesReduce(bytes int) bool {
 	return s.Ranks >= 4 && !s.rules.Oversubscribed && bytes >= s.rules.threshold(shmLargeFrom)
 }
 
-// allreduceMost returns up to how many bytes each rank combines all operands of an allreduce
-// itself: a single step between the ranks, where shared work takes two.
+// allreduceMost returns the bytes up to which each rank combines all operands of an allreduce
+// itself: that takes a single step between the ranks, a division of the work takes two.
 func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
 
 // largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
@@ -245,10 +245,11 @@ func (s *Selector) sharesVector(n int) bool {
 	return n >= s.rules.threshold(hierVectorFrom) || s.manyToHosts() && n >= s.rules.threshold(hierSharesFrom)
 }
 
-// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is a step for
-// each host's blocks, so each host needs a quarter of that many bytes (cluster of comm/sim, eight
-// ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09,
-// .93 and .81; 64 hosts 1.26, 1.12 and .87).
+// sharesBlocks reports whether all ranks carry shares of an allgather or reduce-scatter with blocks
+// of n bytes in all. Inside hosts there is a step for each host's blocks, so each host needs a
+// quarter of that many bytes (cluster of comm/sim, eight ranks to a host, allgather in shares
+// beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09, .93 and .81; 64 hosts 1.26, 1.12 and
+// .87).
 func (s *Selector) sharesBlocks(n int) bool {
 	return n >= s.rules.threshold(hierBlocksFrom) || s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
 }
@@ -295,8 +296,8 @@ func alongHosts(p Path) *Path {
 	return &p
 }
 
-// chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as
-// many chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
+// chainFrom returns the bytes from which on chunks go along a chain of hosts: with fewer chunks
+// than hosts, some hosts would be idle while the first chunk travels to the last.
 func (s *Selector) chainFrom() int { return s.rules.threshold(hierChunk) / chainLeast * s.rules.Hosts }
 
 // onDevices chooses where ranks may have buffers on devices. host is the Path for host memory.
@@ -310,7 +311,7 @@ func (s *Selector) onDevices(k calls.Kind, n int, host *Path) *Path {
 	return &Path{Via: Staged, Algorithm: Pipelined, Chunk: chunk, Ask: AnyOnDevice, Otherwise: host}
 }
 
-// asksNCCL reports whether ranks ask each other about devices of their own, for NCCL.
+// asksNCCL reports whether ranks ask each other, for NCCL, whether each has a device of its own.
 func (s *Selector) asksNCCL(k calls.Kind, custom bool, n int) bool {
 	switch k {
 	case calls.Bcast, calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock,

@@ -53,13 +53,13 @@ func (r *Rules) threshold(t Threshold) int {
 	return int(thresholds[t].bytes)
 }
 
-// Reads returns of how many bytes messages inside a host are read from ordinary memory: from the
-// first number up to, and without, the second.
+// Reads returns the lengths of messages inside a host that their receiver reads from ordinary
+// memory: from from to below-1 bytes.
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
-// TriesFrom returns the bytes from which messages and collectives try now and then whether the
-// kernel copies faster. Where ranks share processors a few calls show little of that, so there
-// they try only if the user has set the threshold.
+// TriesFrom returns the bytes from which messages and collectives time now and then whether the
+// kernel copies faster. Where ranks share processors such timings are unreliable, and are made only
+// if the user has set the threshold.
 func (r *Rules) TriesFrom() int {
 	if r.Oversubscribed && !r.set[shmTrialFrom].set {
 		return most
@@ -78,8 +78,8 @@ func (r *Rules) Reach() mem.Distance {
 	return mem.Distance{From: r.threshold(shmRingNonTemporalFrom), StringFrom: r.threshold(shmRingStringFrom)}
 }
 
-// keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is
-// for a function of the user's.
+// keepsOrder reports whether operands have to be combined in the order of coll/order.go. custom
+// means that the operator is a function of the user.
 func (r *Rules) keepsOrder(k calls.Kind, custom bool) bool {
 	return k.Reduces() && (custom || r.Deterministic)
 }

@@ -35,8 +35,8 @@ type Selector struct {
 	sized     [calls.Count]row       // of collectives that ask for BlockLengths
 }
 
-// byLongest is the factor of a collective that counts as if all blocks were as long as the longest:
-// shared memory has that much space for each.
+// byLongest is the factor of a collective whose blocks all count with the length of the longest,
+// since shared memory has equal space for each.
 const byLongest = -1
 
 // A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
@@ -79,8 +79,8 @@ func (s *Selector) For(o *call.Call) *Path {
 	return c.path
 }
 
-// InOneStep returns up to how many bytes, most at most, all calls of a collective by a built-in
-// operator take a single step through shared memory; -1 if none does.
+// InOneStep returns the largest length in bytes, at most most, up to which all calls of a
+// collective by a built-in operator take a single step through shared memory; -1 if there is none.
 func (s *Selector) InOneStep(k calls.Kind, most int) int {
 	allocated := min(s.allocated, 1)
 	at := &s.rows[allocated][builtIn][k]
@@ -132,7 +132,7 @@ func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || 
 // of all ranks together have this many bytes. The choice of a rank does not affect others.
 func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.nonTemporalFrom() }
 
-// nonTemporalFrom returns from how many bytes of all ranks' buffers on stores are non-temporal.
+// nonTemporalFrom returns the bytes of all ranks' buffers from which on stores are non-temporal.
 func (s *Selector) nonTemporalFrom() int {
 	return max(s.rules.threshold(shmNonTemporalFrom), s.Ranks*s.rules.threshold(shmNonTemporalOwn))
 }
@@ -141,14 +141,15 @@ func (s *Selector) nonTemporalFrom() int {
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// kernelBelow is below which length of a rank collectives begin with the kernel's copies: longer
-// vectors leave the caches, which only stores through shared memory bypass (np=2 near on an Intel
-// Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7
-// and 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
+// kernelBelow is the length of a rank's data below which collectives begin with the kernel's
+// copies: longer vectors exceed the caches, which only the stores through shared memory bypass
+// (np=2 near on an Intel Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and
+// 1.30, scatter 1.7 and 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and
+// 12).
 const kernelBelow = 48 << 20
 
-// kernel returns the KernelCopy of collectives of so much Payload where the kernel can copy from
-// rank to rank.
+// kernel returns the KernelCopy of collectives with this many bytes of Payload, where the kernel
+// can copy from rank to rank.
 func (s *Selector) kernel(k calls.Kind, bytes int) KernelCopy {
 	from, below := s.rules.Reads()
 	if s.rules.Oversubscribed {
@@ -159,8 +160,8 @@ func (s *Selector) kernel(k calls.Kind, bytes int) KernelCopy {
 	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}
 }
 
-// kernelOversubscribed returns from which length on collectives begin with the kernel's copies
-// where ranks share processors, if else they do from from on.
+// kernelOversubscribed returns the length from which on collectives begin with the kernel's copies
+// where ranks share processors. from is that length where each rank has a processor.
 func (s *Selector) kernelOversubscribed(k calls.Kind, from int) int {
 	switch {
 	case k == calls.Gather, k == calls.Scatter, k == calls.Alltoall, s.rules.set[shmReadSharedFrom].set:
@@ -197,7 +198,7 @@ func (s *Selector) kernelOfMany(k calls.Kind, from int) int {
 // Reach returns how a rank copies data that others of its host read.
 func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
 
-// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
+// NonTemporalInPlace is NonTemporal for ranks that store into vectors in place, with this many
 // bytes for each rank on average.
 func (s *Selector) NonTemporalInPlace(bytes int) bool {
 	return bytes*s.Ranks > 2*s.nonTemporalFrom()
@@ -279,8 +280,8 @@ func (s *Selector) edges(k calls.Kind) []int {
 	return slices.Compact(at)
 }
 
-// Describe says, in a line for each, which Path calls take, from how many bytes on: of the
-// vector, or of a rank's block.
+// Describe returns a line for each Path of a collective, with the bytes from which on calls take
+// it: of the vector, or of a rank's block.
 func (s *Selector) Describe() string {
 	var b strings.Builder
 	allocated := s.allocated > 0

@@ -119,9 +119,9 @@ var thresholds = [numThresholds]struct {
 	// reader shares no cache, as far as the writer knows: see mem.Distance.
 	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
 
-	// Such copies of this many bytes or more are made with the processor's string instruction, near
-	// and far. The default is never, unless the processor is known to copy fastest so: see package
-	// machine.
+	// Copies of this many bytes or more, into a ring or a bounce buffer, are made with the
+	// processor's string instruction, whatever the distance. The default is never, unless string
+	// copies are known to be the fastest on the processor: see package machine.
 	shmRingStringFrom: {"shm.ring.string", most, 256, most},
 
 	// How much of a vector goes between hosts at a time, of each leader's share or in all:
@@ -184,30 +184,30 @@ const (
 	// 72; reduce 11.9 and 8.4, 103 and 69).
 	chainParts, chainLeast = 32, 4
 
-	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of all
-	// others, on pages and in page tables of their own: 512 ranks on two processors started, met
-	// and ended in 2.3 s through shared memory, in 1.1 s by messages, 256 in 1.04 and 0.57 (128
-	// in 0.38 and 0.26, but their allreduce of 64 KiB took 183 and 407 ms).
+	// MaxShared is the largest number of ranks of a host that share memory. Each touches lines of
+	// all others, on pages and in page tables of its own (start, barrier and end on two processors,
+	// through shared memory and by messages: 512 ranks 2.3 and 1.1 s, 256 ranks 1.04 and 0.57, 128
+	// ranks 0.38 and 0.26, but their allreduce of 64 KiB took 183 and 407 ms).
 	MaxShared = 128
 
-	// gateFrom is from how many oversubscribed ranks on they wait for a single member that waits
-	// for all (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and
-	// 5.4; a tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
+	// gateFrom is the number of oversubscribed ranks from which on all wait for a single member,
+	// which waits for all others (two processors, allreduce of 8 bytes, with and without: np=64
+	// 0.44 and 0.80 ms, np=128 1.7 and 5.4; a tree of such members takes 0.9 and 2.4 at least).
 	gateFrom = 16
 
-	// widestStep is how many bytes a step through a bounce buffer may have for a single element
-	// of each block: as many as the largest chunk that a user may set.
+	// widestStep bounds the bytes of a step through a bounce buffer with a single element of each
+	// block: as much as the largest chunk that a user may set.
 	widestStep = 16 << 10
 
-	// largeParts is how many chunks a long vector has at least, so that a rank stores a chunk
+	// largeParts is the least number of chunks of a long vector, so that a rank stores a chunk
 	// while another loads a chunk (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and
 	// 125 us, alltoall in 1060 and 720, allreduce in 450 and 350).
 	largeParts = 8
 
-	// manyParts is the same for more than two ranks, each of which reads as much less of a chunk
-	// (64 KiB in 8 and 4 chunks, 4 and 8 ranks on 16 processors of an Intel Xeon, us: allreduce 22
-	// and 17, 50 and 25; allgather 36 and 29, 82 and 58; reduce-scatter 30 and 28, 85 and 70;
-	// alltoall 47 and 36, 117 and 108).
+	// manyParts is largeParts for more than two ranks, each of which reads a smaller part of a
+	// chunk (64 KiB in 8 and 4 chunks, 4 and 8 ranks on 16 processors of an Intel Xeon, us:
+	// allreduce 22 and 17, 50 and 25; allgather 36 and 29, 82 and 58; reduce-scatter 30 and 28, 85
+	// and 70; alltoall 47 and 36, 117 and 108).
 	manyParts = 4
 )
 

@@ -10,8 +10,8 @@ const (
 	// packChunk is how many bytes are packed and sent at a time, two of them under way. In shared
 	// memory they are fewer: a frame of a single record is unpacked from the ring.
 	packChunk, packChunkInline = 64 << 10, 12 << 10
-	// arriveChunk is how many bytes are received before they are reduced, unpackChunk before they
-	// are unpacked.
+	// arriveChunk is the number of bytes received before a reduction, unpackChunk before an
+	// unpacking.
 	arriveChunk, unpackChunk = 128 << 10, 16 << 10
 )
 
@@ -26,9 +26,9 @@ func (m *Move) Pack() mem.Buffer {
 	return packed
 }
 
-// supplyPacked is supply for scattered memory: it sends as many chunks as there is room for, and
-// is called again when the transport releases a chunk. If the transport has copied a chunk that
-// follows a held chunk, the next chunk would overwrite the held chunk, so supplyPacked stops.
+// supplyPacked is supply for scattered memory: it sends as many chunks as there is room for, and is
+// called again when the transport releases a chunk. If the transport holds a chunk but has copied
+// the next, a further chunk would overwrite the held chunk, so supplyPacked stops.
 func (m *Move) supplyPacked() (done bool) {
 	for held, copied := m.due, false; m.got < m.asked && m.due < len(m.chunks) && !(copied && held > 0); {
 		held = m.due
@@ -59,7 +59,7 @@ func (m *Move) pack() mem.Buffer {
 	return packed
 }
 
-// Take is Arrives and Filled of a frame that is there as a whole, and unpacked.
+// Take is Arrives and Filled for a frame that has arrived as a whole: it unpacks or reduces data.
 func (m *Move) Take(data []byte) (done bool, err error) {
 	data = data[:min(len(data), m.Buf.Size()-m.got)]
 	err = m.put(m.got, mem.Bytes(data))

@@ -51,8 +51,8 @@ type Copy struct {
 	over    bool            // the message has ended
 }
 
-// ToDevice reports whether some of n bytes of a message go to memory that the processor does not
-// reach.
+// ToDevice reports whether some of n bytes of a message go to memory that the processor cannot
+// access.
 func (m *Move) ToDevice(n int) bool { return m.Buf.OnDevice() && n > 0 && m.Buf.Size() > 0 }
 
 // load begins to copy the payload from the device.
@@ -267,7 +267,7 @@ func (c *Copy) Returned() {
 	c.wake()
 }
 
-// Stop ends c after the copy that is being made: until that ends the memory is in use.
+// Stop ends c after the running copy, which uses the memory until its end.
 func (c *Copy) Stop() {
 	c.over = true
 	c.wake()

@@ -91,8 +91,8 @@ func (d *Direct) Use(t transport.Transport) {
 	}
 }
 
-// Source returns the place from which a peer may read b, ordinary memory, if that can be the
-// fastest way for as many bytes; else 0.
+// Source returns the place from which a peer may read b, ordinary memory, if reading can be the
+// fastest way for b's length; else 0.
 func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint64 {
 	if !b.IsHost() || !d.Has(b.Size()) && b.Size() < d.TriesFrom {
 		return 0
@@ -139,8 +139,8 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 // its sender need not wait for the receive, and programs count on that.
 //
 // A side that gives up a message whose place was sent recalls all its places. A rank that copies
-// from or to such a place then learns that the copy is void. If its own message was given up, an
-// error is on its way; if another message was, the rank moves its own in Data frames.
+// from or to such a place then learns that the copy is void. If that was its own message, an error
+// is on its way. If it was another message, the rank sends its own message in Data frames.
 
 // expose returns the place of m's buffer, 0 if none, and notes that the peer may know the place:
 // the caller sends it, or a transport that copies from the peer may send it to ask for help.

@@ -222,8 +222,8 @@ func (m *Move) Hang() {
 	}
 }
 
-// Fetch gets the payload of a message that was announced with a token and perhaps a place: m
-// copies the payload, or asks the sender for it.
+// Fetch gets the payload of an announced message: m copies the payload from the announced place, if
+// any, or requests it with the token.
 func (m *Move) Fetch(token, place uint64) {
 	p := m.Peer
 	m.other = token

@@ -9,7 +9,7 @@ import (
 // A Peer is another rank of the job, with the transport that reaches it.
 type Peer struct {
 	Rank world.Rank
-	// Lost is why nothing can be sent to the peer any more, nil if something may be.
+	// Lost is the reason why the peer cannot be reached any more, nil while it can.
 	Lost error
 	// Direct and Getter are the peer's transport, nil unless implemented.
 	Direct     transport.Direct

@@ -1,7 +1,7 @@
 // Package peers uses the transports of a rank as one: it finds the transport that reaches another
-// rank, sends frames to that rank, and polls, arms and closes all transports. A Peer has the
-// state for sending to a rank: its transport, why the rank is lost, and the credit between the
-// two. Packages above know the frames' purposes.
+// rank, sends frames to that rank, and polls, arms and closes all transports. A Peer has the state
+// for sending to a rank: its transport, why the rank is lost, and the credit between the two.
+// Packages above interpret the frames.
 //
 // The lock of the rank's progress engine guards everything.
 package peers
@@ -94,8 +94,8 @@ func (t *Table) All(yield func(*Peer) bool) {
 	}
 }
 
-// othersEvery is how many polls are made for each that includes the transports which do not reach
-// the awaited peer: a poll of sockets costs as much as ten of memory.
+// Of othersEvery polls, one includes the transports that do not reach the awaited peer: a poll of
+// sockets costs as much as ten of memory.
 const othersEvery = 32
 
 // Poll moves all that can be moved now, and returns the number of events. Poll looks first at

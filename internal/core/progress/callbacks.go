@@ -9,7 +9,7 @@ import "slices"
 // any Await, or in a test. So a rank that waits in an operation does not make another of its
 // operations wait in vain.
 
-// A callback is a function of the program's that an operation in the background needs called.
+// A callback is a function of the program that a background operation hands over to be called.
 type callback struct {
 	call func()
 	over chan struct{}
@@ -26,8 +26,8 @@ func (p *Engine) Callback(f func()) {
 	<-c.over
 }
 
-// offer wakes a goroutine for functions that are handed over. A goroutine that is awake looks for
-// itself before it sleeps, or goes and offers the functions again.
+// offer wakes a goroutine to call the functions that are handed over. An awake goroutine looks for
+// such functions before it sleeps, and offers them again when it returns.
 func (p *Engine) offer() {
 	if len(p.callbacks) == 0 {
 		return

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Check is asked by a goroutine that has waited for so long, with no lock held. next is when to
-// ask again, 0 for not in this wait; an error ends the wait.
+// A Check is called by a goroutine that has waited for CheckAfter, without the lock. next is the
+// time until the next call, 0 for none in this wait. An error ends the wait.
 type Check func(waited time.Duration) (next time.Duration, err error)
 
 // CheckAfter is how long a goroutine waits before the first Check of its context.
@@ -58,7 +58,7 @@ func (k *checking) after(ctx context.Context, w *Waiter) <-chan time.Time {
 	return k.timer.C
 }
 
-// rings reports whether the Check is to be asked by a driver that never blocks.
+// rings reports, to a driver that never blocks, whether the Check is due.
 func (k *checking) rings(ctx context.Context) bool {
 	k.look(ctx)
 	k.due = k.check != nil && time.Now().After(k.next)

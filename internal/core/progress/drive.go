@@ -143,13 +143,13 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 // these).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
-// spinBudget returns how often w's goroutine polls in a row, and then with yields, before
-// parking. In the background w does not spin, unless a goroutine in the foreground waits, and not
-// for long yet: the processors are left to goroutines that compute. The number of yields is the
-// same, since on busy processors a yield lasts, and messages that came meanwhile are polled at
-// once: a driver that parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep,
-// np=2 on two hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the
-// communication, with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
+// spinBudget returns how often w's goroutine polls in a row, and then with yields, before parking.
+// In the background w spins only while a foreground goroutine has just begun to wait: otherwise the
+// processors are left to goroutines that compute. The number of yields is the same, since on busy
+// processors a yield lasts, and messages that came meanwhile are polled at once: a driver that
+// parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a
+// link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a
+// sixteenth of the yields 71 to 73, with one yield 53 to 62).
 func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -157,9 +157,8 @@ func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	return p.spin, p.yields
 }
 
-// awaited reports whether a goroutine in the foreground sleeps that has not waited for long yet.
-// A goroutine that has is mostly a server that waits for the next request, and is no reason to
-// spin.
+// awaited reports whether a foreground goroutine sleeps that has not waited for long. A long wait
+// is mostly a server's wait for the next request, and no reason to spin.
 func (p *Engine) awaited() bool {
 	if p.foreground == 0 {
 		return false
@@ -214,8 +213,8 @@ func (p *Engine) release(w *Waiter) {
 	}
 }
 
-// PassDrive finds a driver if there is none and the Engine needs a driver. A parked driver is
-// woken if posts or polls since then have left something to poll.
+// PassDrive finds a driver if the Engine needs one and has none. It wakes a parked driver if later
+// posts or polls have left something to poll.
 func (p *Engine) PassDrive() {
 	if d := p.driver; d != nil {
 		if d.parked && !p.cfg.Source.Arm() {
@@ -385,8 +384,8 @@ func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	}
 }
 
-// passOn is called by a goroutine whose thread the kernel may have woken in another's place.
-// Until all called goroutines have woken, the Sleeper is interrupted again.
+// passOn is called by a goroutine whose thread the kernel may have woken instead of another's. It
+// interrupts the Sleeper again until all interrupted goroutines have woken.
 func (p *Engine) passOn() {
 	switch {
 	case p.sleeper == nil:

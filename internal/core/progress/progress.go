@@ -129,7 +129,7 @@ type Config struct {
 	Sleeps Sleeps
 }
 
-// Sleeps learns of the waits of a rank that sleep. Its methods are called with the lock held.
+// Sleeps is notified of the waits of a rank that sleep. Its methods are called with the lock held.
 type Sleeps interface {
 	Begin() (number uint64)               // a wait begins to sleep
 	End(number uint64, nanoseconds int64) // the wait has ended, so long after its first sleep

@@ -16,7 +16,7 @@ const slice = 100 * time.Microsecond
 // ShortenSlices makes the scheduler give the processor to the threads of this process more often
 // and for less time at once, and no more of it in all. Linux can since 6.12; on older kernels
 // ShortenSlices does nothing. Children of these threads have the usual slices: other processes
-// are none of gompi's business, and threads that wait for messages ask for theirs (see
+// should not be affected, and threads that wait for messages shorten their own slices (see
 // YieldShort).
 //
 // A rank that yields beside a process that computes gives that process the processor until its
@@ -58,13 +58,13 @@ func shortenSlice(tid int) {
 
 var (
 	yielded atomic.Uint32 // how often, modulo a power of two
-	// shortened are the threads that YieldShort has seen, each at its number modulo their
-	// length. A number that comes back costs its new thread a short slice, and no more.
+	// shortened are the threads that YieldShort has seen, each at its number modulo their length. A
+	// new thread that reuses the number of an ended thread keeps its usual slice.
 	shortened [256]atomic.Uint32
 )
 
-// lookEvery is how many yields come to a look at the yielding thread: fewer than a rank makes
-// before it sleeps. A look is a system call, like a yield.
+// lookEvery is the number of yields between two looks at the yielding thread, fewer than a rank
+// makes before it sleeps. A look is a system call, like a yield.
 const lookEvery = 16
 
 // YieldShort is Yield for ranks whose threads have short slices: it also shortens the slices of
@@ -80,11 +80,11 @@ func YieldShort() {
 	Yield()
 }
 
-// Yield gives the processor to another process. The thread stays runnable, as when the kernel
-// takes the processor away, so a raw system call holds up no goroutine longer than that does.
-// runtime.Gosched and ordinary system calls make Go wake another thread of this process to look
-// for work, in the way of the very process that is to run (np=4 on two processors, barrier: 30 us
-// with them).
+// Yield gives the processor to another process. The thread stays runnable, as when the kernel takes
+// the processor away, so a raw system call holds up no goroutine longer than that does.
+// runtime.Gosched and ordinary system calls make Go wake another thread of this process to look for
+// work, which competes with the very process that should run (np=4 on two processors, barrier: 30
+// us with them).
 func Yield() {
 	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }
