@@ -5,6 +5,7 @@
 package cmdline
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -267,10 +268,15 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 	return next, err
 }
 
-// inPart names the program with wrong flags, if there are several programs.
+// inPart names the program with wrong flags, if there are several programs. -h behind ":" tells of
+// the job's flags, too.
 func inPart(i int, err error) error {
-	if i == 0 {
+	var asked *cli.HelpError
+	switch {
+	case i == 0:
 		return err
+	case errors.As(err, &asked):
+		return &cli.HelpError{Help: Help(), All: asked.All}
 	}
 	return fmt.Errorf(`program %d, after ":": %w`, i+1, err)
 }

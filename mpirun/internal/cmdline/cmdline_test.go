@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"errors"
 	"os"
 	"reflect"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/cli"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -174,6 +176,16 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 	for _, name := range usageFlags(Help().Text(false)) {
 		if !slices.Contains(all, name) {
 			t.Errorf("-h lists -%s, which is no flag", name)
+		}
+	}
+}
+
+func TestHelpIsTheSameBehindAColon(t *testing.T) {
+	for _, args := range []string{"-h", "-h all", "-np 1 a : -h", "-np 1 a : -np 2 -h all"} {
+		var asked *cli.HelpError
+		_, err := Parse(strings.Fields(args), testGetenv, func(string) {})
+		if !errors.As(err, &asked) || asked.Text(asked.All) != Help().Text(strings.HasSuffix(args, "all")) {
+			t.Errorf("%s: %v, with other help than gompirun's own", args, err)
 		}
 	}
 }

@@ -271,7 +271,7 @@ func (o *Output) flags(set *cli.Set) {
 		"patterns")
 	set.Flag("outfile-pattern", "P", &o.Outfile, "write each rank's stdout to the file P alone, where %r and so on "+
 		"stand for the same; folders are made")
-	set.Flag("errfile-pattern", "P", &o.Errfile, "the same for stderr")
+	set.Flag("errfile-pattern", "P", &o.Errfile, "as -outfile-pattern, for stderr")
 }
 
 // finish checks the flags about output, and applies the suffix of the folder.
