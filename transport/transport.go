@@ -57,6 +57,9 @@ type Transport interface {
 	// a payload being sent is copied. So a caller gets its memory back after an error.
 	Forget(peer world.Rank, token uint64)
 
+	// Capabilities returns the optional parts of the Transport, the same at each call.
+	Capabilities() Capabilities
+
 	// Arm prepares for the caller to sleep. Arm returns false if Poll has work. After true, any
 	// event for Poll also wakes the caller's Parker, if that is armed, too. The next Poll disarms.
 	Arm() bool
@@ -123,7 +126,18 @@ type Parker interface {
 	Wake()
 }
 
-// Optional interfaces of a Transport, found by type assertion.
+// Capabilities are the optional parts of a Transport, each nil where the Transport lacks the part.
+type Capabilities struct {
+	Progresser    Progresser
+	DeathObserver DeathObserver
+	Detacher      Detacher
+	Inline        InlineSender
+	Lender        Lender
+	Direct        Direct
+	Getter        Getter    // also as Direct
+	Registrar     Registrar // also as Direct
+	OneSided      OneSided  // also as Registrar
+}
 
 // A Progresser is a Transport that needs Poll for reasons that its caller cannot see.
 type Progresser interface {

@@ -25,6 +25,9 @@ type sendCounter struct {
 	sent *atomic.Int64
 }
 
+// Capabilities are none: all messages go by Send.
+func (sendCounter) Capabilities() transport.Capabilities { return transport.Capabilities{} }
+
 func (s sendCounter) Send(peer world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	if h.Kind == transport.Coll {
 		s.sent.Add(1)

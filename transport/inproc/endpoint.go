@@ -35,6 +35,9 @@ type link struct {
 // Name implements transport.Transport.
 func (e *endpoint) Name() string { return "inproc" }
 
+// Capabilities implements transport.Transport: there are no optional parts.
+func (e *endpoint) Capabilities() (none transport.Capabilities) { return none }
+
 // Reaches implements transport.Transport.
 func (e *endpoint) Reaches(peer world.Rank) bool {
 	return peer >= 0 && int(peer) < len(e.net.mailboxes)

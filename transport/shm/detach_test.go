@@ -72,5 +72,3 @@ func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 		t.Errorf("after it: lost %v, %d copies ended, %d well; want nothing but a copy that failed, and sleep", sink.losses, sink.all, sink.well)
 	}
 }
-
-var _ transport.Detacher = (*Transport)(nil)

@@ -9,7 +9,6 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/stress"
 	"gompi/internal/world"
-	"gompi/transport"
 )
 
 // A sink that counts the copies that have ended, and how many of them well.
@@ -139,5 +138,3 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 		t.Errorf("after its death %d copies ended, %d of them well, lost: %v; want one with an error", sink.all, sink.well, sink.losses)
 	}
 }
-
-var _ transport.Getter = (*Transport)(nil)

@@ -13,8 +13,6 @@ import (
 // record that it cannot finish. In Go and in C alike a record's word is stored behind the record,
 // and whether the reader sleeps is looked up behind that.
 
-var _ transport.Lender = (*Transport)(nil)
-
 // lentBytes is the longest payload that others write.
 const lentBytes = 8 << 10
 

@@ -218,6 +218,11 @@ func (t *Transport) CrossMemory() *CrossMemory { return t.cross }
 // Name implements transport.Transport.
 func (t *Transport) Name() string { return "shm" }
 
+// Capabilities implements transport.Transport.
+func (t *Transport) Capabilities() transport.Capabilities {
+	return transport.Capabilities{Progresser: t, Detacher: t, Inline: t, Lender: t, Direct: t, Getter: t}
+}
+
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 

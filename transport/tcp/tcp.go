@@ -74,8 +74,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Transport is the TCP transport of one rank. It implements
-// transport.Transport and transport.Progresser.
+// A Transport is the TCP transport of one rank.
 type Transport struct {
 	cfg  Config
 	sink transport.Sink
@@ -119,10 +118,10 @@ type Transport struct {
 	closed    bool
 }
 
-var (
-	_ transport.Transport  = (*Transport)(nil)
-	_ transport.Progresser = (*Transport)(nil)
-)
+// Capabilities implements transport.Transport.
+func (t *Transport) Capabilities() transport.Capabilities {
+	return transport.Capabilities{Progresser: t}
+}
 
 // New opens the listening socket of a rank. The Transport delivers to sink and is woken through
 // set, both of which must outlive it.

@@ -34,8 +34,8 @@ func headerArrivesWhole(t *testing.T, n *net) {
 // flushed drives r until all of its frames have been sent.
 func (r *rank) flushed() error {
 	return r.until("frames to leave", func() bool {
-		c, ok := r.Transport.(transport.Progresser)
-		return len(r.due) == 0 && (!ok || !c.Pending())
+		c := r.Capabilities().Progresser
+		return len(r.due) == 0 && (c == nil || !c.Pending())
 	})
 }
 

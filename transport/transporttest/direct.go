@@ -15,7 +15,7 @@ import (
 
 // direct returns a rank's Getter and the heaps of both ranks.
 func (n *net) direct(rank world.Rank) (d transport.Getter, heaps [2][]byte) {
-	return n.Ends[rank].Transport.(transport.Getter), [2][]byte{n.Heap(0), n.Heap(1)}
+	return n.Ends[rank].Capabilities().Getter, [2][]byte{n.Heap(0), n.Heap(1)}
 }
 
 // place returns the place of b for rank's peer.
@@ -40,12 +40,12 @@ func (r *rank) copied(token uint64) error {
 // get begins a Get from the peer, and put a Put to the peer.
 func (r *rank) get(place uint64, dst []byte, token uint64) {
 	r.due[token] = true
-	r.Transport.(transport.Getter).Get(1-r.id, place, mem.Bytes(dst), token, true)
+	r.Capabilities().Getter.Get(1-r.id, place, mem.Bytes(dst), token, true)
 }
 
 func (r *rank) put(place uint64, src []byte, token uint64) {
 	r.due[token] = true
-	r.Transport.(transport.Getter).Put(1-r.id, place, mem.Bytes(src), token)
+	r.Capabilities().Getter.Put(1-r.id, place, mem.Bytes(src), token)
 }
 
 // copyLengths are, in bytes: one chunk, several chunks with a partial last one, and more than

@@ -208,6 +208,9 @@ func (f *faulty) Arm() bool {
 	return f.Transport.Arm()
 }
 
+// Capabilities implements transport.Transport.
+func (f *faulty) Capabilities() transport.Capabilities { return transport.Capabilities{Progresser: f} }
+
 // Pending implements transport.Progresser.
 func (f *faulty) Pending() bool {
 	for _, v := range f.peers {
@@ -217,13 +220,13 @@ func (f *faulty) Pending() bool {
 			}
 		}
 	}
-	r, ok := f.Transport.(transport.Progresser)
-	return len(f.due) > 0 || ok && r.Pending()
+	r := f.Transport.Capabilities().Progresser
+	return len(f.due) > 0 || r != nil && r.Pending()
 }
 
 // Deadline implements transport.Progresser.
 func (f *faulty) Deadline() int64 {
-	if r, ok := f.Transport.(transport.Progresser); ok {
+	if r := f.Transport.Capabilities().Progresser; r != nil {
 		return r.Deadline()
 	}
 	return 0

@@ -185,16 +185,16 @@ func (r *rank) send(peer world.Rank, h transport.Header, payload []byte, token u
 
 // sendNow sends a payload at once, if r's transport can, and reports whether it did.
 func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool {
-	p, ok := r.Transport.(transport.InlineSender)
-	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
+	p := r.Capabilities().Inline
+	return p != nil && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
 // recvNow receives the frame with a tag at once, if r's transport can and the frame is short, the
 // next, and has arrived.
 func (r *rank) recvNow(peer world.Rank, tag int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
-	p, ok := r.Transport.(transport.InlineSender)
-	if !ok {
+	p := r.Capabilities().Inline
+	if p == nil {
 		return
 	}
 	if got, _ := p.RecvNow(peer, &h, mem.Bytes(payload)); got {
@@ -246,7 +246,7 @@ func (r *rank) sleep(late <-chan time.Time) error {
 		return nil
 	}
 	var due <-chan time.Time
-	if c, ok := r.Transport.(transport.Progresser); ok {
+	if c := r.Capabilities().Progresser; c != nil {
 		if d := c.Deadline(); d > 0 {
 			timer := time.NewTimer(time.Duration(d))
 			defer timer.Stop()

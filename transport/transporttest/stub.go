@@ -14,6 +14,7 @@ type Stub struct{}
 
 var _ transport.Transport = Stub{}
 
+func (Stub) Capabilities() transport.Capabilities                        { return transport.Capabilities{} }
 func (Stub) Name() string                                                { return "stub" }
 func (Stub) Reaches(world.Rank) bool                                     { return true }
 func (Stub) Carries(mem.Space) bool                                      { return true }

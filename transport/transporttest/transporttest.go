@@ -40,7 +40,7 @@ func Run(t *testing.T, open Open) {
 	rules := rulesOfAll
 	opened := false
 	t.Run("Opens", func(t *testing.T) {
-		if _, reads := newNet(t, open, 2).Ends[0].Transport.(transport.Getter); reads {
+		if newNet(t, open, 2).Ends[0].Capabilities().Getter != nil {
 			rules = slices.Concat(rules, rulesOfGetters)
 		}
 		opened = true

@@ -54,8 +54,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Transport is the UCX transport of one rank. Transport implements transport.Transport and
-// transport.Progresser.
+// A Transport is the UCX transport of one rank.
 type Transport struct {
 	cfg     Config
 	sink    transport.Sink
@@ -102,13 +101,10 @@ type peer struct {
 	served    bool // no Remote is possible
 }
 
-var (
-	_ transport.Transport     = (*Transport)(nil)
-	_ transport.Progresser    = (*Transport)(nil)
-	_ transport.Direct        = (*Transport)(nil)
-	_ transport.DeathObserver = (*Transport)(nil)
-	_ transport.OneSided      = (*Transport)(nil)
-)
+// Capabilities implements transport.Transport.
+func (t *Transport) Capabilities() transport.Capabilities {
+	return transport.Capabilities{Progresser: t, DeathObserver: t, Direct: t, Registrar: t, OneSided: t}
+}
 
 // New opens UCX for a rank. The Transport delivers to sink, and set watches its descriptor; both
 // must outlive the Transport.

@@ -47,6 +47,8 @@ func (d *detached) Poll(world.Rank) int {
 	return 1
 }
 
+func (d *detached) Capabilities() transport.Capabilities { return transport.Capabilities{Detacher: d} }
+
 func (d *detached) Detach(rank world.Rank) { d.all = append(d.all, rank) }
 
 // A rank that has left in good order and died then does not break the communicators that it has

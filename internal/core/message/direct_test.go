@@ -48,6 +48,10 @@ func (x *reach) Send(_ world.Rank, h *transport.Header, b mem.Buffer, token uint
 	return b.Size() == 0
 }
 
+func (x *reach) Capabilities() transport.Capabilities {
+	return transport.Capabilities{Direct: x, Getter: x}
+}
+
 func (x *reach) Place(world.Rank, mem.Buffer) uint64 {
 	if x.lies {
 		return somewhere

@@ -32,6 +32,8 @@ func (d *deaf) Send(rank world.Rank, _ *transport.Header, _ mem.Buffer, _ uint64
 	return true
 }
 
+func (d *deaf) Capabilities() transport.Capabilities { return transport.Capabilities{DeathObserver: d} }
+
 func (d *deaf) Ended(rank world.Rank, err error) {
 	d.ended = append(d.ended, rank)
 	delete(d.waits, rank)

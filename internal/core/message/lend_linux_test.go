@@ -18,6 +18,8 @@ type rings struct {
 	midway bool // in a frame
 }
 
+func (r *rings) Capabilities() transport.Capabilities { return transport.Capabilities{Lender: r} }
+
 func (r *rings) MayLend(world.Rank) bool { return !r.midway }
 func (r *rings) Lend() int               { return 1 << 10 }
 

@@ -17,6 +17,7 @@ type Direct struct {
 	mu         sync.Locker
 	ways       map[world.Rank]*Ways // of long messages from the peers that have the choice
 	registrars []transport.Registrar
+	oneSided   transport.OneSided // the last registrar, nil unless it is one
 	flushes    uint64
 	dangling   []danglingWrite
 }
@@ -68,12 +69,10 @@ func (d *Direct) Deregister(b mem.Buffer) bool {
 func (d *Direct) Key(b mem.Buffer) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.registrars {
-		if o, ok := r.(transport.OneSided); ok {
-			return o.Key(b)
-		}
+	if d.oneSided == nil {
+		return nil
 	}
-	return nil
+	return d.oneSided.Key(b)
 }
 
 // MayBeWritten reports whether a peer may still be writing to b, the buffer of an abandoned
@@ -86,8 +85,8 @@ func (d *Direct) MayBeWritten(b mem.Buffer) bool {
 
 // Use adds a transport that registers memory. Other transports are ignored.
 func (d *Direct) Use(t transport.Transport) {
-	if r, ok := t.(transport.Registrar); ok {
-		d.registrars = append(d.registrars, r)
+	if can := t.Capabilities(); can.Registrar != nil {
+		d.registrars, d.oneSided = append(d.registrars, can.Registrar), can.OneSided
 	}
 }
 

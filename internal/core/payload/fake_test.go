@@ -48,6 +48,10 @@ type reaching struct {
 	maps   bool
 }
 
+func (r *reaching) Capabilities() transport.Capabilities {
+	return transport.Capabilities{Direct: r, Getter: r}
+}
+
 func (r *reaching) Place(world.Rank, mem.Buffer) uint64  { return r.place }
 func (r *reaching) Source(world.Rank, mem.Buffer) uint64 { return r.source }
 func (r *reaching) Maps(uint64) bool                     { return r.maps }

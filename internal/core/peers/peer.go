@@ -11,25 +11,24 @@ type Peer struct {
 	Rank world.Rank
 	// Lost is the reason why the peer cannot be reached any more, nil while it can.
 	Lost error
-	// Direct and Getter are the peer's transport, nil unless implemented.
+	// Direct and Getter are those parts of the peer's transport, nil if it lacks them.
 	Direct     transport.Direct
 	Getter     transport.Getter
 	Credit     Credit     // for eager point-to-point messages
 	Unexpected Unexpected // messages of the two that are kept without a receive
 	Offered    int        // messages that p may Get
 
-	tr      transport.Transport    // nil if none reaches p
-	inline  transport.InlineSender // tr, if it implements InlineSender
-	h       transport.Header       // of the frame that is being sent
+	tr      transport.Transport // nil if none reaches p
+	inline  transport.InlineSender
+	can     *transport.Capabilities // of tr
+	h       transport.Header        // of the frame that is being sent
 	Carried Carried
 }
 
-// use makes tr the transport that reaches p.
-func (p *Peer) use(tr transport.Transport) {
-	p.tr = tr
-	p.inline, _ = tr.(transport.InlineSender)
-	p.Direct, _ = tr.(transport.Direct)
-	p.Getter, _ = tr.(transport.Getter)
+// use makes w the transport that reaches p.
+func (p *Peer) use(w *way) {
+	p.tr, p.can = w.Transport, &w.can
+	p.inline, p.Direct, p.Getter = w.can.Inline, w.can.Direct, w.can.Getter
 }
 
 // Connected reports whether a transport reaches p.
@@ -71,11 +70,8 @@ func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 
-// Lender returns the transport if it implements transport.Lender, else nil.
-func (p *Peer) Lender() transport.Lender {
-	l, _ := p.tr.(transport.Lender)
-	return l
-}
+// Lender returns the transport's transport.Lender, nil if there is none.
+func (p *Peer) Lender() transport.Lender { return p.can.Lender }
 
 // Put copies b to a place that p has sent. p is Direct.
 func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
@@ -93,10 +89,10 @@ func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
 
 // Remote returns the memory of p with a key, nil if p's transport does not access it, or not yet.
 func (p *Peer) Remote(key []byte) transport.Remote {
-	if o, ok := p.tr.(transport.OneSided); ok {
-		return o.Remote(p.Rank, key)
+	if p.can.OneSided == nil {
+		return nil
 	}
-	return nil
+	return p.can.OneSided.Remote(p.Rank, key)
 }
 
 // Write begins to write to memory of p, and Read to read there.
@@ -128,8 +124,8 @@ func (p *Peer) Forget(token uint64) {
 
 // Ended notifies the transport that p's process has ended, as transport.DeathObserver defines.
 func (p *Peer) Ended(err error) {
-	if o, ok := p.tr.(transport.DeathObserver); ok {
-		o.Ended(p.Rank, err)
+	if p.can.DeathObserver != nil {
+		p.can.DeathObserver.Ended(p.Rank, err)
 	}
 }
 

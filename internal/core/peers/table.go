@@ -19,13 +19,21 @@ type Table struct {
 	size        int
 	pages       [][]*Peer
 	recent      *Peer // the last peer looked up
-	transports  []transport.Transport
-	progressers []transport.Progresser // the transports that implement Progresser
+	transports  []*way
+	progressers []transport.Progresser
 	missesEnds  bool
 	polls       int
 }
 
 const pageSize = 64
+
+var nowhere way // of peers that no transport reaches
+
+// A way is a transport and its optional parts.
+type way struct {
+	transport.Transport
+	can transport.Capabilities
+}
 
 // Init makes t ready for a job of size ranks.
 func (t *Table) Init(size int) {
@@ -34,13 +42,12 @@ func (t *Table) Init(size int) {
 
 // Use adds a transport. Transports added earlier are preferred.
 func (t *Table) Use(tr transport.Transport) {
-	t.transports = append(t.transports, tr)
-	if r, ok := tr.(transport.Progresser); ok {
-		t.progressers = append(t.progressers, r)
+	w := &way{tr, tr.Capabilities()}
+	t.transports = append(t.transports, w)
+	if w.can.Progresser != nil {
+		t.progressers = append(t.progressers, w.can.Progresser)
 	}
-	if _, ok := tr.(transport.DeathObserver); ok {
-		t.missesEnds = true
-	}
+	t.missesEnds = t.missesEnds || w.can.DeathObserver != nil
 }
 
 // MissesEnds reports whether a transport may not notice that the process of a peer ends.
@@ -61,11 +68,13 @@ func (t *Table) lookUp(rank world.Rank) *Peer {
 	}
 	p := (*page)[rank%pageSize]
 	if p == nil {
-		p = &Peer{Rank: rank}
+		p = &Peer{Rank: rank, can: &nowhere.can}
 		(*page)[rank%pageSize] = p
 	}
 	if p.tr == nil && p.Lost == nil {
-		p.use(t.route(rank))
+		if w := t.route(rank); w != nil {
+			p.use(w)
+		}
 	}
 	if p.tr != nil {
 		t.recent = p
@@ -74,7 +83,7 @@ func (t *Table) lookUp(rank world.Rank) *Peer {
 }
 
 // route returns the first transport that reaches rank, nil if there is none.
-func (t *Table) route(rank world.Rank) transport.Transport {
+func (t *Table) route(rank world.Rank) *way {
 	for _, tr := range t.transports {
 		if tr.Reaches(rank) {
 			return tr
@@ -155,8 +164,8 @@ func (t *Table) Close(force bool) bool {
 // Detach makes the transports give up a rank whose process has ended.
 func (t *Table) Detach(rank world.Rank) {
 	for _, tr := range t.transports {
-		if d, ok := tr.(transport.Detacher); ok {
-			d.Detach(rank)
+		if tr.can.Detacher != nil {
+			tr.can.Detacher.Detach(rank)
 		}
 	}
 }

@@ -17,9 +17,10 @@ type fake struct {
 	sent    []transport.Header
 }
 
-func (f *fake) Name() string                 { return f.name }
-func (f *fake) Reaches(rank world.Rank) bool { return f.reaches(rank) }
-func (f *fake) Poll(world.Rank) int          { f.polls++; return 1 }
+func (f *fake) Name() string                                { return f.name }
+func (f *fake) Capabilities() (none transport.Capabilities) { return none }
+func (f *fake) Reaches(rank world.Rank) bool                { return f.reaches(rank) }
+func (f *fake) Poll(world.Rank) int                         { f.polls++; return 1 }
 func (f *fake) Send(_ world.Rank, h *transport.Header, _ mem.Buffer, _ uint64) bool {
 	f.sent = append(f.sent, *h)
 	return true
