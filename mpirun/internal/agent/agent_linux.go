@@ -24,6 +24,7 @@ import (
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/stall"
 	"gompi/mpirun/internal/stdio"
 )
 
@@ -339,7 +340,7 @@ func (a *agent) answer(m *ctl.Ask) {
 	}
 	a.looks++
 	a.loop.Aside(func() func() {
-		lookInto(others, !m.Counts)
+		stall.LookInto(others, !m.Counts)
 		return func() {
 			a.looks--
 			a.report(now)

@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
@@ -114,62 +111,13 @@ func (a *agent) count(m *ctl.Doing) {
 	m.Counts = true
 }
 
-// mostLookedInto is the most ranks of a host that are reported in detail.
-const mostLookedInto = 8
-
-// A nonGompiRank is a rank whose program does not use gompi, as far as the agent knows.
-type nonGompiRank struct {
-	*ctl.RankDoing
-	process int
-	output  string // the last lines of its output
-}
-
 // nonGompiRanks returns the ranks of m without gompi.
-func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
+func (a *agent) nonGompiRanks(m *ctl.Doing) (found []stall.Outsider) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
 		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmi.Silent {
-			found = append(found, nonGompiRank{&m.Ranks[i], p.pid, p.output.Last()})
+			found = append(found, stall.Outsider{RankDoing: &m.Ranks[i], Process: p.pid, Output: p.output.Last()})
 		}
 	}
 	return found
-}
-
-// nonGompiWorker returns the process that does the work of a rank. ok is false for a process with
-// gompi, as far as the agent knows.
-func nonGompiWorker(process int) (pid int, ok bool) {
-	for range 10 {
-		if pid = proc.Worker(process); !proc.UsesGompi(pid) {
-			return pid, true
-		}
-		if unix.Kill(pid, 0) == nil { // else a shell's child has ended meanwhile
-			break
-		}
-	}
-	return pid, false
-}
-
-// lookInto adds the kernel's and, with details, py-spy's knowledge of ranks, without interrupting
-// them. It may block: the kernel may wait for the memory of a process, and py-spy takes a second.
-func lookInto(ranks []nonGompiRank, details bool) {
-	var spies sync.WaitGroup
-	left := mostLookedInto
-	for _, d := range ranks {
-		pid, ok := nonGompiWorker(d.process)
-		if !ok {
-			continue
-		}
-		if d.Text = "is outside gompi: " + proc.Doing(pid); d.Kept != proc.Starves {
-			d.Kept = "" // Doing has reported it
-		}
-		if left--; left < 0 || !details {
-			continue
-		}
-		d.Details = proc.Times(pid)
-		if d.output != "" {
-			d.Details += "\nits last output:\n" + d.output
-		}
-		spies.Go(func() { d.Details += proc.PythonStack(pid) })
-	}
-	spies.Wait()
 }

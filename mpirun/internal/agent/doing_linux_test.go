@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os/exec"
 	"testing"
 
 	"gompi/internal/boot/wire"
@@ -15,23 +14,6 @@ func TestAReplacementOfAReplacementIsKnownByTheFirst(t *testing.T) {
 	for rank, want := range map[world.Rank]world.Rank{0: 0, 3: 3, 4: 1, 5: 0, 6: 1, -1: -1} {
 		if got := s.named(rank); got != want {
 			t.Errorf("rank %d is known by %d, want %d", rank, got, want)
-		}
-	}
-}
-
-// A shell's children end during a look: then their successors are looked at.
-func TestChildrenThatEndMeanwhileAreNotTheWorker(t *testing.T) {
-	shell := exec.Command("sh", "-c", "while :; do /bin/true; done")
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		shell.Process.Kill()
-		shell.Wait()
-	}()
-	for i := range 500 {
-		if pid, ok := nonGompiWorker(shell.Process.Pid); !ok {
-			t.Fatalf("look %d: process %d is taken for a gompi program", i, pid)
 		}
 	}
 }

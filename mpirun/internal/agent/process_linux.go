@@ -149,7 +149,11 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	if a.group != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.group.FD()
 	}
-	defer a.slacken()()
+	cpus := a.affinity.Count()
+	if q := a.hello.Quota; q > 0 {
+		cpus = min(cpus, q)
+	}
+	defer proc.Slacken(len(a.launch.Ranks), cpus)()
 	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	if err != nil && a.group != nil {
 		attr.Sys.UseCgroupFD = false // perhaps because of the cgroup: the error does not tell

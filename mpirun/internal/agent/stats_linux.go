@@ -1,18 +1,13 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/symbols"
 )
 
@@ -52,7 +47,7 @@ func (a *agent) reportStats() {
 		}
 		f.Rank, f.Begun, f.Left = p.Rank.Rank, seg.Unix(f.Begun), seg.Unix(f.Left)
 		if named[p.Program] == nil {
-			named[p.Program] = placesOf(a.preparation.Programs[p.Program])
+			named[p.Program] = symbols.Places(a.preparation.Programs[p.Program].Path)
 		}
 		for i := range f.Sites {
 			f.Sites[i].Place = named[p.Program](f.Sites[i].Place)
@@ -78,24 +73,6 @@ func (a *agent) endedIn(p *process, f *stats.Figures) {
 	}
 	if place := a.segment.Site(p.local(), number); place != "" { // else the call is in the background
 		f.EndedIn(c.Kind.String(), place, max(0, p.endedAt-c.Start))
-	}
-}
-
-// placesOf returns a function that turns places known by ranks, "lmp+0x1234", into source lines
-// of a program in C. Other places, and places in no file, stay as they are.
-func placesOf(prog *program.Program) func(place string) string {
-	file, err := symbols.Open(prog.Path)
-	known := map[string]string{}
-	return func(place string) string {
-		offset, ours := strings.CutPrefix(place, filepath.Base(prog.Path)+"+0x")
-		at, notHex := strconv.ParseUint(offset, 16, 64)
-		if err != nil || !ours || notHex != nil {
-			return place
-		}
-		if _, ok := known[place]; !ok {
-			known[place] = cmp.Or(file.Place(at), place)
-		}
-		return known[place]
 	}
 }
 

@@ -3,10 +3,14 @@
 package symbols
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"debug/elf"
 	"fmt"
 	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // A Program is an executable or a library. The zero Program knows no addresses.
@@ -33,6 +37,24 @@ func Open(name string) (*Program, error) {
 
 // Close closes the file.
 func (p *Program) Close() error { return p.file.Close() }
+
+// Places returns a function that turns places known by ranks of a program in C, "lmp+0x1234", into
+// source lines. Other places, and places in no file, stay as they are.
+func Places(program string) func(place string) string {
+	file, err := Open(program)
+	known := map[string]string{}
+	return func(place string) string {
+		offset, ours := strings.CutPrefix(place, filepath.Base(program)+"+0x")
+		at, notHex := strconv.ParseUint(offset, 16, 64)
+		if err != nil || !ours || notHex != nil {
+			return place
+		}
+		if _, ok := known[place]; !ok {
+			known[place] = cmp.Or(file.Place(at), place)
+		}
+		return known[place]
+	}
+}
 
 // Place returns the place of a call by its return address, an offset from the beginning of the
 // program in memory: "src/pair.c:55", or "compute+0x12" without lines, or "" if unknown.

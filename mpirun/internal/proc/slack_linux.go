@@ -1,4 +1,4 @@
-package agent
+package proc
 
 import (
 	"time"
@@ -20,23 +20,18 @@ const (
 	slackOfRank = 100 * time.Microsecond
 )
 
-// slack returns the timer slack of this host's ranks, 0 for the default.
-func (a *agent) slack() time.Duration {
-	cpus := a.affinity.Count()
-	if q := a.hello.Quota; q > 0 {
-		cpus = min(cpus, q)
-	}
-	ranks := len(a.launch.Ranks)
+// slack returns the timer slack of ranks that share processors, 0 for the default.
+func slack(ranks, cpus int) time.Duration {
 	if ranks <= crowd*cpus {
 		return 0
 	}
 	return max(timerSlack, time.Duration(ranks/cpus)*slackOfRank)
 }
 
-// slacken gives this thread the timer slack of ranks, for the next process to inherit. undo
-// restores the thread's own.
-func (a *agent) slacken() (undo func()) {
-	slack := a.slack()
+// Slacken gives this thread the timer slack of ranks that share processors, for the next process to
+// inherit. undo restores the thread's own.
+func Slacken(ranks, cpus int) (undo func()) {
+	slack := slack(ranks, cpus)
 	if slack == 0 {
 		return func() {}
 	}
