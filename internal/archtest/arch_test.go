@@ -106,7 +106,8 @@ var rules = []rule{
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
-	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
+	{"mpirun/internal/failure", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
+	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/failure", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"fmt"
-
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 )
@@ -17,16 +15,4 @@ func (j *Job) alone(h *host, m *ctl.Alone) {
 			j.recover.name(m.Rank), h.name, m.PID, len(j.plan.Ranks), m.Why, env.Boot)
 	}
 	j.lone[m.Rank] = m.Sure
-}
-
-// howEnded describes a rank's end, and reports whether the rank ended well.
-func (j *Job) howEnded(m *ctl.Exited) (how string, well bool) {
-	well = m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed
-	if well && !m.Joined && j.lone[m.Rank] {
-		return fmt.Sprintf("ended with status 0, as rank 0 of 1 and not of %d", len(j.plan.Ranks)), false
-	}
-	if m.Recorded != "" && j.endedWithJob(m) {
-		return "failed, and was ended with the job", false
-	}
-	return howEnded(m), well
 }

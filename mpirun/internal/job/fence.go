@@ -1,6 +1,9 @@
 package job
 
-import "gompi/mpirun/internal/ctl"
+import (
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
+)
 
 // fences is the state of the barrier of PMI-1 clients. A host reports once that all its ranks are
 // in the barrier, and then waits.
@@ -25,6 +28,9 @@ func (j *Job) fence(m *ctl.Fence) {
 // like gompi programs. Agents check the ranks of one host.
 func (j *Job) refuseMixture() {
 	if j.fences.arrived > 0 && j.cardHosts > 0 {
-		j.endFor(&cause{status: StatusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})
+		j.endFor(&failure.Cause{
+			Status: StatusFailed,
+			Text:   "some ranks are of gompi and some of another MPI library: they wait for each other in vain",
+		})
 	}
 }

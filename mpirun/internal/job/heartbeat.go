@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 )
 
 // The kernel or ssh notifies launcher and agents of each other's end, but not of a cut cable,
@@ -28,9 +29,8 @@ type pulse struct {
 	obeys    bool          // data has come since the order to end
 	process  Process       // the agent's local process; nil before the first look
 	kept     string        // obstacle to its running: "is stopped"; "" for none
-	round    time.Duration // round trip of the fastest answer
 	pongs    int           // answers
-	offset   int64         // the agent's clock minus ours, 0 before the first answer
+	clock    failure.Clock // of the agent
 	given    bool          // the agent has been given up
 }
 
@@ -204,21 +204,13 @@ func (h *host) ping(now int64) { h.Send(&ctl.Ping{Sent: now}) }
 // firstPings is the number of pings in a row at the beginning.
 const firstPings = 5
 
-// ponged takes an agent's answer. The difference of the clocks comes from the fastest answer: its
-// error is at most half of that round trip.
+// ponged takes an agent's answer.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
 	if p.pongs++; p.pongs < firstPings && h.started != nil && !h.here() {
 		h.ping(now) // the first answers may be slow: ranks are being started
 	}
-	round := time.Duration(now - m.Sent)
-	if h.here() || round < 0 || p.round != 0 && round >= p.round {
-		return
+	if !h.here() {
+		p.clock.Compare(m.Sent, m.Now, now)
 	}
-	p.round = max(round, 1)
-	p.offset = m.Now - (m.Sent + int64(round)/2)
 }
-
-// ours converts a time of the agent's clock to this host's, so that failures on several hosts can
-// be put in order.
-func (p *pulse) ours(t int64) int64 { return t - p.offset }

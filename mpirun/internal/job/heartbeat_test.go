@@ -18,12 +18,12 @@ func TestTheFastestAnswerGivesTheClocksDifference(t *testing.T) {
 		out, back := int64(p.out*time.Millisecond), int64(p.back*time.Millisecond)
 		node.ponged(&ctl.Pong{Sent: 1000, Now: 1000 + out + ahead}, 1000+out+back)
 	}
-	if got := node.pulse.ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
+	if got := node.pulse.clock.Ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
 		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
 	}
 	here := &host{started: &link.Started{Here: true}}
 	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
-	if here.pulse.ours(7) != 7 {
+	if here.pulse.clock.Ours(7) != 7 {
 		t.Error("a host has a clock that differs from itself")
 	}
 }
@@ -100,46 +100,16 @@ func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
 	}
 }
 
-func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
-	a, b := &host{name: "a"}, &host{name: "b"}
-	a.pulse.round, b.pulse.round = 4*time.Millisecond, 6*time.Millisecond
-	at := func(h *host, ms int) *cause {
-		return &cause{time: int64(time.Duration(ms+1000) * time.Millisecond), host: h}
-	}
-	missed := func(h *host, ms, asked int) *cause {
-		c := at(h, ms)
-		c.asked = at(h, asked).time
-		return c
-	}
-	tests := []struct {
-		c, d *cause
-		want bool
-	}{
-		{at(a, 1), at(a, 2), true},
-		{at(a, 2), at(a, 1), false},
-		{at(b, 1), at(a, 5), false}, // the clocks are known within 5 ms
-		{at(b, 1), at(a, 7), true},
-		{&cause{host: a}, at(a, 1), false}, // no rank's doing
-		{at(a, 1), &cause{}, false},
-		{missed(b, 700, 0), at(a, 510), true}, // told late
-		{at(a, 510), missed(b, 700, 0), false},
-		{missed(a, 700, 0), at(a, 510), false},     // one clock has both
-		{missed(b, 700, 520), at(a, 510), false},   // asked about when the other had failed
-		{missed(b, 20700, 0), at(a, 20510), false}, // long before
-		{missed(b, 700, 0), missed(a, 510, 0), false},
-	}
-	for i, tt := range tests {
-		if got := tt.c.before(tt.d); got != tt.want {
-			t.Errorf("%d: before is %v, want %v", i, got, tt.want)
-		}
-	}
+// A better answer of the clock does not reorder two failures of one host.
+func TestTheFirstFailureOnAHostIsTheCause(t *testing.T) {
+	b := &host{name: "b"}
 	j := newTestJob(t, &cmdline.Spec{}, nil).job
 	defer j.out.Close()
 	j.exited(b, &ctl.Exited{Rank: 2, Code: 7, Time: 50e6})
-	b.pulse.offset = 30e6 // a better answer of the clock has come
+	b.pulse.clock.Compare(0, 30e6, 0)
 	j.exited(b, &ctl.Exited{Rank: 3, Code: 8, Time: 60e6})
-	if j.end.cause.status != 7 {
-		t.Errorf("the job ended with status %d, want 7, of the first on that host", j.end.cause.status)
+	if j.end.cause.Status != 7 {
+		t.Errorf("the job ended with status %d, want 7, of the first on that host", j.end.cause.Status)
 	}
 }
 

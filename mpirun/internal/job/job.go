@@ -11,7 +11,8 @@
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
 //  4. recover lets a job continue when a rank dies; shutdown decides when the job is over, and why;
-//     later and stacks add further facts; restart decides whether another run follows.
+//     stacks adds the calls of the ranks, internal/failure the words; restart decides whether
+//     another run follows.
 package job
 
 import (
@@ -28,6 +29,7 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/output"
@@ -131,7 +133,7 @@ type Job struct {
 	watch     stall.Watch
 	stacks    lastStacks
 	end       shutdown
-	later     laterFailures
+	later     failure.Others
 	attempt   attempt
 
 	statistics statistics

@@ -589,7 +589,7 @@ func TestASignalEndsAJobThatWaitsForFiles(t *testing.T) {
 		answers := make(chan bool)
 		defer close(answers)
 		_, err := during(k.job, "waiting", func() (bool, error) { return <-answers, nil })
-		if err == nil || k.job.end.cause == nil || k.job.end.cause.status != 143 {
+		if err == nil || k.job.end.cause == nil || k.job.end.cause.Status != 143 {
 			t.Errorf("%v, and the job ends by %+v; want status 143", err, k.job.end.cause)
 		}
 		k.job.out.Close()

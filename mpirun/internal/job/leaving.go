@@ -6,6 +6,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 )
 
 // leaving is the ranks that have left, or ended well, and the hosts that ask about them. Their
@@ -22,7 +23,7 @@ type leaving struct {
 // h's clock. early states that the job continues.
 func (l *leaving) inquire(h *host, rank int, asked int64, early bool) {
 	if early {
-		l.note(rank, h.pulse.ours(asked))
+		l.note(rank, h.pulse.clock.Ours(asked))
 	}
 	if l.gone[rank] {
 		h.Send(ctl.NewToRanks(&wire.Left{Rank: world.Rank(rank)}))
@@ -42,7 +43,7 @@ func (l *leaving) note(rank int, now int64) {
 	if l.asked == nil {
 		l.asked = map[int]int64{}
 	}
-	if last, ok := l.asked[rank]; !ok || now-last > int64(missedTime/2) {
+	if last, ok := l.asked[rank]; !ok || now-last > int64(failure.MissedTime/2) {
 		l.asked[rank] = now
 	}
 }

@@ -77,7 +77,7 @@ func (j *Job) describe() {
 		d.Programs = append(d.Programs, strings.Join(p.Argv, " "))
 	}
 	if j.end.cause != nil {
-		d.Why, _, _ = strings.Cut(j.end.cause.text, "\n")
+		d.Why, _, _ = strings.Cut(j.end.cause.Text, "\n")
 	}
 	if j.plan != nil {
 		d.Size = len(j.plan.Ranks)

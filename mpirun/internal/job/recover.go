@@ -9,6 +9,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 )
 
 // A recovery is the state of a job that survives deaths of ranks (-recover): the agreements of
@@ -30,7 +31,7 @@ type recovery struct {
 
 type death struct {
 	rank     world.Rank
-	cause    *cause
+	cause    *failure.Cause
 	answered bool
 }
 
@@ -75,10 +76,10 @@ func (j *Job) survives(m *ctl.Exited) bool {
 
 // survive notes a death that does not end the job. The death of a replacement needs no answer
 // before ranks have counted on it.
-func (j *Job) survive(m *ctl.Exited, c *cause) {
+func (j *Job) survive(m *ctl.Exited, c *failure.Cause) {
 	counts := j.recover.votes.Joined(world.Rank(m.Rank))
 	j.recover.deaths = append(j.recover.deaths, death{rank: world.Rank(m.Rank), cause: c, answered: !counts})
-	j.notef("%s: the job continues without it (-recover)", c.text)
+	j.notef("%s: the job continues without it (-recover)", c.Text)
 }
 
 // noteUnused reports a replacement that has ended well before Init: the next one takes another

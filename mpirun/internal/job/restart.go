@@ -11,6 +11,7 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/failure"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -36,22 +37,22 @@ type attempt struct {
 func (j *Job) secondChance() {
 	j.readSignals()
 	mayContinue := len(j.attempt.missing) > 0 && j.spec.Restart.MinNP > 0
-	mayRestart := j.end.cause != nil && j.end.cause.time != 0 && j.attempt.restarts < j.spec.Restart.Max
+	mayRestart := j.end.cause != nil && j.end.cause.Time != 0 && j.attempt.restarts < j.spec.Restart.Max
 	switch {
 	case j.end.cause == nil:
 	case j.end.order != nil:
 		if order := j.end.order; order != j.end.cause && (mayRestart || mayContinue) {
-			j.end.cause.status, j.end.cause.text = order.status, order.text+", when "+j.end.cause.text
+			j.end.cause.Status, j.end.cause.Text = order.Status, order.Text+", when "+j.end.cause.Text
 		}
 	case j.timeLeft() < 0:
 		if mayRestart { // the time has run out between two runs
-			j.end.cause.status = StatusTimeout
-			j.end.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.end.cause.text)
+			j.end.cause.Status = StatusTimeout
+			j.end.cause.Text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.end.cause.Text)
 		}
 	case mayContinue:
 		hosts, programs, err := j.survivors()
 		if err != nil {
-			j.end.cause.text += "; " + err.Error()
+			j.end.cause.Text += "; " + err.Error()
 			return
 		}
 		j.follow(hosts, programs)
@@ -83,8 +84,8 @@ func (j *Job) obeyLate() (gaveUp bool) {
 	if j.attempt.next == nil || j.end.order == nil {
 		return false
 	}
-	j.attempt.next, j.attempt.nextReport, j.later = nil, "", laterFailures{}
-	j.end.cause = &cause{status: j.end.order.status, text: j.end.order.text + ": the job is not started again"}
+	j.attempt.next, j.attempt.nextReport, j.later = nil, "", failure.Others{}
+	j.end.cause = &failure.Cause{Status: j.end.order.Status, Text: j.end.order.Text + ": the job is not started again"}
 	return true
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +13,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 	"gompi/mpirun/internal/link"
 )
 
@@ -32,54 +32,10 @@ const (
 	killTime = 2 * time.Second
 )
 
-// A cause is the reason why a job failed.
-type cause struct {
-	status int
-	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
-	rank   int    // the rank that failed, or called Abort
-	tail   []byte // the end of the rank's stderr
-	where  string // how to find the place of the failure
-	time   int64  // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
-	host   *host  // host of the rank
-	abort  bool   // the rank has called Abort
-	asked  int64  // first question about this rank, launcher's clock; 0: none, or its host knew of a failure
-}
-
-// before reports whether c was certainly earlier than d. On one host its own clock decides.
-// Between hosts the difference must exceed the uncertainty of their clocks. That suffices to
-// distinguish a cause from its effects: a rank's end takes a round trip to reach other hosts.
-//
-// An agent without a processor dates the death of its rank too late. Other ranks see their
-// connections to that rank break, wait for news of it, and at last fail. So the death precedes
-// those failures; or the loss of the agent does, if the death is never reported.
-func (c *cause) before(d *cause) bool {
-	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
-		return missed
-	}
-	if c.time == 0 || d.time == 0 || c.host == d.host {
-		return c.time != 0 && c.time < d.time
-	}
-	doubt := int64(c.host.pulse.round/2 + d.host.pulse.round/2)
-	return c.host.pulse.ours(c.time)+doubt < d.host.pulse.ours(d.time)
-}
-
-// missedTime is how long after a question about a rank other ranks may fail because of it: they
-// wait half a second for news, and perhaps for a processor.
-const missedTime = 10 * time.Second
-
-// missedBefore reports whether d, on another host, failed after a question about c's rank.
-func (c *cause) missedBefore(d *cause) bool {
-	if c.asked == 0 || d.time == 0 || c.host == d.host {
-		return false
-	}
-	after := d.host.pulse.ours(d.time) - c.asked
-	return after >= 0 && after < int64(missedTime)
-}
-
 // A shutdown is the state of a job's end.
 type shutdown struct {
-	cause       *cause           // the first, nil while all is well
-	order       *cause           // the user's order to end, perhaps after the cause
+	cause       *failure.Cause   // the first, nil while all is well
+	order       *failure.Cause   // the user's order to end, perhaps after the cause
 	interrupts  int              // number of signals to end
 	interrupted time.Time        // time of the last of them
 	kills       bool             // the ranks have been ordered killed
@@ -96,19 +52,19 @@ type shutdown struct {
 
 // endFor ends the job because of c, unless the job is already ending. The earlier of two failures
 // is the cause, in whatever order they become known.
-func (j *Job) endFor(c *cause) {
+func (j *Job) endFor(c *failure.Cause) {
 	if j.end.cause != nil {
-		if c.before(j.end.cause) {
+		if c.Before(j.end.cause) {
 			j.end.cause = c
 		}
 		return
 	}
 	j.end.cause = c
 	j.end.looks = time.Tick(readerLook)
-	j.verbosef("ending the job: %s", c.text)
+	j.verbosef("ending the job: %s", c.Text)
 	if !j.end.kills {
 		j.end.grace = j.end.interrupt + j.spec.KillDelay
-		j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
+		j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.Text})
 	}
 	for _, h := range j.hosts {
 		h.pulse.missed, h.pulse.obeys = 0, false
@@ -159,16 +115,19 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	case status == 0:
 		status = 1
 	}
-	c := &cause{
-		status: status,
-		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
-		rank:   m.Rank, tail: m.Tail, time: m.Time, host: h, where: j.whereCrashed(m),
+	c := &failure.Cause{
+		Status: status,
+		Text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
+		Rank:   m.Rank, Tail: m.Tail, Time: m.Time, Clock: &h.pulse.clock,
+	}
+	if failure.IsCrash(m) {
+		c.Where = failure.WhereCrashed(m, j.spec.Programs[j.plan.Ranks[j.recover.original(m.Rank)].Prog].Argv)
 	}
 	if m.Recorded != "" {
-		c.text += ": " + m.Recorded
+		c.Text += ": " + m.Recorded
 	}
 	if m.Unaware {
-		c.asked = j.leaving.asked[m.Rank]
+		c.Asked = j.leaving.asked[m.Rank]
 	}
 	j.failedToo(m, how, c)
 	if j.survives(m) {
@@ -179,43 +138,34 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	j.endedRank(world.Rank(m.Rank), true)
 }
 
-// howEnded describes how a rank ended.
-func howEnded(m *ctl.Exited) string {
-	switch {
-	case m.Signal != 0:
-		s := fmt.Sprintf("was killed by signal %d (%s)", m.Signal, signalName(m.Signal))
-		if m.Core {
-			s += ", core dumped"
-		}
-		if m.NoMemory {
-			s += ", probably by the kernel for want of memory"
-		}
-		return s
-	case m.Code == 0 && m.Joined && !m.Closed && m.Recorded != "":
-		return "ended with status 0 although MPI_Finalize had failed"
-	case m.Code == 0 && m.Joined && !m.Closed && m.MPI:
-		return "ended with status 0 without calling MPI_Finalize"
-	case m.Code == 0 && m.Joined && !m.Closed:
-		return "ended with status 0 without closing its communicators"
+// howEnded describes a rank's end, and reports whether the rank ended well.
+func (j *Job) howEnded(m *ctl.Exited) (how string, well bool) {
+	well = m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed
+	if well && !m.Joined && j.lone[m.Rank] {
+		return fmt.Sprintf("ended with status 0, as rank 0 of 1 and not of %d", len(j.plan.Ranks)), false
 	}
-	return fmt.Sprintf("exited with status %d", m.Code)
+	if m.Recorded != "" && j.endedWithJob(m) {
+		return "failed, and was ended with the job", false
+	}
+	return failure.HowEnded(m), well
 }
 
-func signalName(n int) string {
-	if name := unix.SignalName(syscall.Signal(n)); name != "" {
-		return name
+// failedToo notes a rank's failure for the report. Ranks that were ended with the job have not
+// failed.
+func (j *Job) failedToo(m *ctl.Exited, how string, c *failure.Cause) {
+	if j.endedWithJob(m) && m.Recorded == "" {
+		return
 	}
-	switch rt := n - firstRealTime; {
-	case rt == 0:
-		return "SIGRTMIN"
-	case rt > 0 && rt < 31:
-		return fmt.Sprintf("SIGRTMIN+%d", rt)
-	}
-	return "unknown"
+	j.later.AddRank(j.recover.original(m.Rank), how, m.Signal == 0, c)
 }
 
-// firstRealTime is Linux's SIGRTMIN for programs: glibc keeps two for itself.
-const firstRealTime = 34
+// endedWithJob reports whether a rank was ended with the job.
+func (j *Job) endedWithJob(m *ctl.Exited) bool {
+	ours := func(sig int) bool {
+		return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) || sig == int(unix.SIGINT) && j.end.interrupt > 0
+	}
+	return j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128))
+}
 
 // aborted ends the job because a rank has called Abort. A status that means success to shells
 // becomes 1.
@@ -228,7 +178,9 @@ func (j *Job) aborted(h *host, from *ctl.FromRank, m *wire.Abort) {
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.endFor(&cause{status: status, text: text, time: from.Time, host: h, abort: true, rank: j.recover.original(from.Rank)})
+	j.endFor(&failure.Cause{
+		Status: status, Text: text, Time: from.Time, Clock: &h.pulse.clock, Abort: true, Rank: j.recover.original(from.Rank),
+	})
 }
 
 // failed ends the job because a rank could not be started.
@@ -238,7 +190,7 @@ func (j *Job) failed(h *host, m *ctl.Failed) {
 		j.endedRank(world.Rank(m.Rank), true)
 		return
 	}
-	j.endFor(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
+	j.endFor(&failure.Cause{Status: m.Code, Text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
 }
 
 // lost handles the end of a channel, which is a failure unless the agent's work was done. On this
@@ -298,7 +250,8 @@ func (l *loss) through() string {
 // this machine. For a restart only the first host counts as missing: the others, whose agents end
 // as well, may be reachable otherwise.
 func (j *Job) lose(l *loss, text string) {
-	c := &cause{status: StatusFailed, text: text, host: l.host, asked: j.leaving.unanswered(l.ranks())}
+	asked := j.leaving.unanswered(l.ranks())
+	c := &failure.Cause{Status: StatusFailed, Text: text, Clock: &l.host.pulse.clock, Asked: asked}
 	for _, h := range append(l.with, l.host) {
 		j.gone(h)
 		if j.statistics.Collector != nil && len(h.ranks) > 0 {
@@ -308,7 +261,7 @@ func (j *Job) lose(l *loss, text string) {
 	j.attempt.missing = append(j.attempt.missing, l.host.index)
 	j.end.agentLost = true
 	j.sweep()
-	j.later.agents = append(j.later.agents, c)
+	j.later.AddAgent(c)
 	j.endFor(c)
 }
 
@@ -364,14 +317,14 @@ func (j *Job) leaveBehind() {
 
 // failToStart ends all started processes, and prints why there is no job.
 func (j *Job) failToStart(err error) int {
-	j.endFor(&cause{status: StatusFailed, text: err.Error()})
+	j.endFor(&failure.Cause{Status: StatusFailed, Text: err.Error()})
 	j.endAgents()
 	return j.conclude()
 }
 
 // timeUp ends the job because its time limit is reached.
 func (j *Job) timeUp(when string) {
-	j.endFor(&cause{status: StatusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
+	j.endFor(&failure.Cause{Status: StatusTimeout, Text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
 	j.setEndDeadline()
 }
 
@@ -381,21 +334,21 @@ func (j *Job) conclude() int {
 	j.flush()
 	j.end.unwritten = j.out.Err()
 	if j.end.unwritten != nil && j.end.cause == nil {
-		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.end.unwritten)})
+		j.failAfterAll(fmt.Errorf("output is lost: %w", j.end.unwritten))
 		j.end.unwritten = nil
 	}
 	if j.end.unread != nil && j.end.cause == nil {
-		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but their input was not read to its end: %v", j.end.unread)})
+		j.failAfterAll(fmt.Errorf("their input was not read to its end: %w", j.end.unread))
 	}
 	j.endForDeaths()
 	status := 0
 	if j.end.cause != nil {
 		j.secondChance()
-		status = j.end.cause.status
+		status = j.end.cause.Status
 	}
 	if err := j.writeStats(); err != nil && j.end.cause == nil {
 		status = StatusFailed
-		j.endFor(&cause{status: status, text: fmt.Sprintf("all ranks ended well, but -stats and -trace: %v", err)})
+		j.failAfterAll(fmt.Errorf("-stats and -trace: %w", err))
 	} else if err != nil {
 		j.notef("-stats and -trace: %v", err)
 	}
@@ -403,16 +356,22 @@ func (j *Job) conclude() int {
 	case j.end.cause != nil:
 		j.report()
 	case j.system.Terminal:
-		j.notef("all ranks (%d) have ended well after %v", len(j.plan.Ranks), time.Since(j.attempt.first).Round(10*time.Millisecond))
+		took := time.Since(j.attempt.first).Round(10 * time.Millisecond)
+		j.notef("all ranks (%d) have ended well after %v", len(j.plan.Ranks), took)
 	}
 	j.flush()
 	if j.obeyLate() {
-		status = j.end.cause.status
+		status = j.end.cause.Status
 		j.report()
 		j.flush()
 	}
 	j.out.Close()
 	return status
+}
+
+// failAfterAll fails a job whose ranks have ended well.
+func (j *Job) failAfterAll(err error) {
+	j.endFor(&failure.Cause{Status: StatusFailed, Text: fmt.Sprintf("all ranks ended well, but %v", err)})
 }
 
 // mostTwice is the most lines that the report repeats although they stand just above it.
@@ -422,29 +381,29 @@ const mostTwice = 3
 // traceback, and already the last text on the screen.
 func (j *Job) tail() []byte {
 	c := j.end.cause
-	if bytes.Count(c.tail, []byte("\n")) > mostTwice && j.out.EndsWith(c.rank, c.tail) {
+	if bytes.Count(c.Tail, []byte("\n")) > mostTwice && j.out.EndsWith(c.Rank, c.Tail) {
 		return nil
 	}
-	return c.tail
+	return c.Tail
 }
 
 // report prints the reason for the job's end.
 func (j *Job) report() {
 	var b bytes.Buffer
 	lead := "gompirun: " + j.attempt.nextReport
-	for line := range strings.Lines(strings.TrimRight(j.end.cause.text, "\n")) {
+	for line := range strings.Lines(strings.TrimRight(j.end.cause.Text, "\n")) {
 		fmt.Fprintf(&b, "%s%s\n", lead, strings.TrimRight(line, "\n"))
 		lead = "gompirun: "
 	}
 	for line := range bytes.Lines(bytes.TrimRight(j.tail(), "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}
-	for _, helps := range []string{remedy(j.end.cause.tail), j.end.cause.where} {
+	for _, helps := range []string{failure.Remedy(j.end.cause.Tail), j.end.cause.Where} {
 		if helps != "" {
 			fmt.Fprintf(&b, "gompirun: %s\n", helps)
 		}
 	}
-	for _, line := range j.later.then(j.end.cause) {
+	for _, line := range j.later.Lines(j.end.cause) {
 		fmt.Fprintf(&b, "gompirun: %s\n", line)
 	}
 	if j.end.unwritten != nil {

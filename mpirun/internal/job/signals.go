@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 )
 
 // interruptTime is the time between INT and TERM after Ctrl-C: a Python program ends by INT with
@@ -51,9 +52,9 @@ func (j *Job) signalled(s os.Signal) {
 func (j *Job) interrupted(sig syscall.Signal) {
 	switch j.end.interrupts {
 	case 1:
-		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
+		c := &failure.Cause{Status: 128 + int(sig), Text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
 		if sig == syscall.SIGINT {
-			c.text, j.end.interrupt = "interrupted", interruptTime
+			c.Text, j.end.interrupt = "interrupted", interruptTime
 			j.notef("interrupted: ending the job; once more kills it")
 		}
 		j.endAsOrdered(c)
@@ -71,13 +72,13 @@ func (j *Job) killed() {
 	j.end.interrupts = max(j.end.interrupts, 2) // the next one is the third
 	j.end.interrupted = time.Now()
 	j.killRanks()
-	j.endAsOrdered(&cause{status: 128 + int(syscall.SIGKILL), text: "killed by the user"})
+	j.endAsOrdered(&failure.Cause{Status: 128 + int(syscall.SIGKILL), Text: "killed by the user"})
 	j.setEndDeadline()
 }
 
 // endAsOrdered ends the job by the user's order: a job that is already ending is not started
 // again.
-func (j *Job) endAsOrdered(c *cause) {
+func (j *Job) endAsOrdered(c *failure.Cause) {
 	if j.end.order == nil {
 		j.end.order = c
 	}

@@ -55,7 +55,7 @@ func (j *Job) gotFigures(h *host, m *ctl.Figures) {
 	if j.statistics.Collector == nil {
 		return
 	}
-	m.Begun, m.Left = h.pulse.ours(m.Begun), h.pulse.ours(m.Left)
+	m.Begun, m.Left = h.pulse.clock.Ours(m.Begun), h.pulse.clock.Ours(m.Left)
 	m.Rank = j.recover.original(m.Rank)
 	for i := range m.Peers {
 		m.Peers[i].Rank = j.recover.original(m.Peers[i].Rank)
@@ -70,7 +70,7 @@ func (j *Job) gotEvents(h *host, m *ctl.Events) {
 	}
 	for i := range m.Events {
 		e := &m.Events[i]
-		e.Begin = h.pulse.ours(e.Begin)
+		e.Begin = h.pulse.clock.Ours(e.Begin)
 		if e.Peer >= 0 {
 			e.Peer = j.recover.original(e.Peer)
 		}

@@ -12,7 +12,7 @@
 //	alone        recognizes an MPI program that does not know of the job
 //	watch        recognizes a process that is stopped, or lacks a processor
 //	slack        saves processor time where many ranks share a processor
-//	limits, files name the limit of the system that keeps a process from starting others
+//	limits       names the limit of the system that keeps a process from starting others
 package proc
 
 import (

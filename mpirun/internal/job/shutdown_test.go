@@ -3,14 +3,17 @@ package job
 import (
 	"reflect"
 	"testing"
+	"time"
 
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 )
 
 func TestWhatFailedAlikeIsReportedInOneLine(t *testing.T) {
 	j := &Job{}
-	fail := func(rank, code, signal int, how string) *cause {
-		c := &cause{text: how}
+	fail := func(rank, code, signal int, how string) *failure.Cause {
+		c := &failure.Cause{Text: how}
 		j.failedToo(&ctl.Exited{Rank: rank, Code: code, Signal: signal}, how, c)
 		return c
 	}
@@ -20,16 +23,16 @@ func TestWhatFailedAlikeIsReportedInOneLine(t *testing.T) {
 	fail(0, 1, 0, "exited with status 1")
 	fail(5, 0, 15, "was killed by signal 15 (SIGTERM)") // by the end of the job
 	fail(6, 137, 0, "exited with status 137")
-	j.failedToo(&ctl.Exited{Rank: 7, Signal: 15, Recorded: "ValueError: x"}, "failed, and was ended with the job", &cause{})
+	j.failedToo(&ctl.Exited{Rank: 7, Signal: 15, Recorded: "ValueError: x"}, "failed, and was ended with the job", &failure.Cause{})
 	fail(1, 0, 11, "was killed by signal 11 (SIGSEGV)")
-	j.later.agents = []*cause{{text: "the agent on b exited"}}
+	j.later.AddAgent(&failure.Cause{Text: "the agent on b exited"})
 	want := []string{
 		"then: rank 0,2-3 exited with status 1",
 		"then: rank 7 failed, and was ended with the job",
 		"then: rank 1 was killed by signal 11 (SIGSEGV)",
 		"then: the agent on b exited",
 	}
-	if got := j.later.then(j.end.cause); !reflect.DeepEqual(got, want) {
+	if got := j.later.Lines(j.end.cause); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
@@ -39,10 +42,10 @@ func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 	j := &Job{}
 	j.recover.originals = map[int]int{4: 1, 5: 1}
 	for _, rank := range []int{5, 4, 2} {
-		j.failedToo(&ctl.Exited{Rank: rank, Code: 3}, "exited with status 3", &cause{})
+		j.failedToo(&ctl.Exited{Rank: rank, Code: 3}, "exited with status 3", &failure.Cause{})
 	}
 	want := []string{"then: rank 1-2 exited with status 3"}
-	if got := j.later.then(nil); !reflect.DeepEqual(got, want) {
+	if got := j.later.Lines(nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for rank, want := range map[int]int{0: 0, 1: 5, 4: 5, 5: 5, 2: 2} {
@@ -55,15 +58,29 @@ func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 // A rank that has called Abort exits by that. If a signal ends it instead, that is another failure.
 func TestTheExitOfARankThatHasAbortedIsNotReported(t *testing.T) {
 	j := &Job{}
-	first := &cause{abort: true, rank: 1}
+	first := &failure.Cause{Abort: true, Rank: 1}
 	for rank, signal := range []int{0, 0, 0, 11} {
-		j.failedToo(&ctl.Exited{Rank: rank, Code: 3, Signal: signal}, "has ended", &cause{})
+		j.failedToo(&ctl.Exited{Rank: rank, Code: 3, Signal: signal}, "has ended", &failure.Cause{})
 	}
-	if got, want := j.later.then(first), []string{"then: rank 0,2-3 has ended"}; !reflect.DeepEqual(got, want) {
+	if got, want := j.later.Lines(first), []string{"then: rank 0,2-3 has ended"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	first.rank = 3
-	if got, want := j.later.then(first), []string{"then: rank 0-3 has ended"}; !reflect.DeepEqual(got, want) {
+	first.Rank = 3
+	if got, want := j.later.Lines(first), []string{"then: rank 0-3 has ended"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhatAProgramLacksIsReported(t *testing.T) {
+	for _, says := range []string{"/usr/bin/python3: No module named gompi_torch\n", "ModuleNotFoundError: No module named 'gompi_torch'\n"} {
+		t.Run(says, inBubble(func(t *testing.T) {
+			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
+				if rank == 1 {
+					l.exits(ctl.Exited{Code: 1, Tail: []byte(says)})
+				}
+			}))
+			k.wants(1, "gompirun: rank 1 on b exited with status 1 (pid 101)", "  | "+says[:len(says)-1],
+				"gompirun: this Python has no gompi_torch: pip install gompi-*.whl, which make wheel puts into dist; see docs/pytorch.md")
+		}))
 	}
 }
