@@ -1,11 +1,13 @@
 package job
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
 
+	"gompi/cudaops/topo"
 	"gompi/hostfile"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
@@ -84,6 +86,27 @@ func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
 			t.Errorf("%s: %d and %d slots, want %v", tt.of, hosts[0].Slots, hosts[1].Slots, tt.want)
 		} else if err != nil && !strings.Contains(err.Error(), "b has no NVIDIA GPU") {
 			t.Errorf("%s: %v, which does not name b", tt.of, err)
+		}
+	}
+}
+
+func TestWhatIsKnownOfAUnit(t *testing.T) {
+	h := &topo.Host{Devices: []topo.Device{
+		{Index: 0, CPUs: "0-1"},
+		{Index: 1, CPUs: "not a list", Mode: topo.ExclusiveProcess, MIG: true, Slices: []topo.Slice{{UUID: "MIG-x"}}},
+	}}
+	for token, want := range map[string]plan.GPU{
+		"0":      {Label: "0", Token: "0", CPUs: []int{0, 1}},
+		"1":      {Label: "1", Token: "1", Exclusive: true, Slice: true},
+		"MIG-x":  {Label: "1:0", Token: "MIG-x", Exclusive: true, Slice: true},
+		"MIG-no": {Label: "MIG-no", Token: "MIG-no", Slice: true},
+	} {
+		units := h.Named(token)
+		if len(units) != 1 {
+			t.Fatalf("%s: %v", token, units)
+		}
+		if got := planGPU(h, units[0]); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v, want %+v", token, got, want)
 		}
 	}
 }

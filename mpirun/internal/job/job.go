@@ -6,7 +6,7 @@
 // The files, in the order of a job:
 //
 //  1. start starts an agent on each host and collects the facts of the hosts.
-//  2. hosts and gpus turn these into hosts of internal/plan, which maps the ranks; launch orders
+//  2. hosts turns these into hosts of internal/plan, which maps the ranks; launch orders
 //     the agents to start their ranks.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
@@ -17,10 +17,8 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"gompi/hostfile"
@@ -460,56 +458,4 @@ func (j *Job) verbosef(format string, args ...any) {
 	if j.spec.Verbose {
 		j.out.Log("gompirun: " + fmt.Sprintf(format, args...))
 	}
-}
-
-// awaitOffer reads the programs and files to be preloaded. awaitOffer returns an error, too, if
-// the job is about to end.
-func (j *Job) awaitOffer() error {
-	mpi := "" // folder of libraries that other hosts may need
-	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {
-		mpi = j.system.MPIFolder
-	}
-	open := func() (*program.Offer, error) {
-		if mpi != "" && !program.AskForMPI(j.spec.MPILib, j.spec.Programs) {
-			mpi = ""
-		}
-		return program.OpenOffer(j.spec.Preload, mpi, j.spec.Programs)
-	}
-	var err error
-	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" && mpi == "" {
-		j.offer, err = open() // at once: the time limit does not end the job here
-		return err
-	}
-	j.offer, err = during(j, "reading what is to be preloaded", open)
-	return err
-}
-
-// during runs work, which may be as slow as file systems, and returns its result. The job handles
-// events meanwhile. during returns an error, too, if the job is about to end.
-func during[T any](j *Job, doing string, work func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	results := make(chan result, 1)
-	go func() { // until work is done or the process ends
-		value, err := work()
-		results <- result{value, err}
-	}()
-	for j.end.cause == nil {
-		select {
-		case r := <-results:
-			return r.value, r.err
-		case e := <-j.events:
-			j.handle(e)
-		case s := <-j.signals:
-			j.signalled(s)
-		case q := <-j.system.Questions:
-			j.askedFor(q)
-		case <-j.timer:
-			j.timeUp(" while " + doing)
-		}
-	}
-	var none T
-	return none, errors.New("the job ends before its launch")
 }

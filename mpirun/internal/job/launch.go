@@ -2,11 +2,14 @@ package job
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/program"
 )
 
 // window is the most bytes of a host's output on their way to the launcher.
@@ -80,4 +83,56 @@ func (j *Job) launch() {
 // WireProgram encodes a part of the command line for agents.
 func WireProgram(p cmdline.Program) ctl.Program {
 	return ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
+}
+
+// awaitOffer reads the programs and files to be preloaded. awaitOffer returns an error, too, if
+// the job is about to end.
+func (j *Job) awaitOffer() error {
+	mpi := "" // folder of libraries that other hosts may need
+	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {
+		mpi = j.system.MPIFolder
+	}
+	open := func() (*program.Offer, error) {
+		if mpi != "" && !program.AskForMPI(j.spec.MPILib, j.spec.Programs) {
+			mpi = ""
+		}
+		return program.OpenOffer(j.spec.Preload, mpi, j.spec.Programs)
+	}
+	var err error
+	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" && mpi == "" {
+		j.offer, err = open() // at once: the time limit does not end the job here
+		return err
+	}
+	j.offer, err = during(j, "reading what is to be preloaded", open)
+	return err
+}
+
+// during runs work, which may be as slow as file systems, and returns its result. The job handles
+// events meanwhile. during returns an error, too, if the job is about to end.
+func during[T any](j *Job, doing string, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	results := make(chan result, 1)
+	go func() { // until work is done or the process ends
+		value, err := work()
+		results <- result{value, err}
+	}()
+	for j.end.cause == nil {
+		select {
+		case r := <-results:
+			return r.value, r.err
+		case e := <-j.events:
+			j.handle(e)
+		case s := <-j.signals:
+			j.signalled(s)
+		case q := <-j.system.Questions:
+			j.askedFor(q)
+		case <-j.timer:
+			j.timeUp(" while " + doing)
+		}
+	}
+	var none T
+	return none, errors.New("the job ends before its launch")
 }

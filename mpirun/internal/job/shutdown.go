@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/failure"
@@ -136,6 +137,18 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		j.endFor(c)
 	}
 	j.endedRank(world.Rank(m.Rank), true)
+}
+
+// alone handles a rank that is a job of one by mistake. The user is notified at once, of the
+// first such rank. Even if the rank ends well, that is a failure: it has done the work of all
+// ranks.
+func (j *Job) alone(h *host, m *ctl.Alone) {
+	if j.lone == nil {
+		j.lone = map[int]bool{}
+		j.notef("%s on %s (process %d) is rank 0 of 1, as each of %d will be: %s (-x %s=alone says that this is meant)",
+			j.recover.name(m.Rank), h.name, m.PID, len(j.plan.Ranks), m.Why, env.Boot)
+	}
+	j.lone[m.Rank] = m.Sure
 }
 
 // howEnded describes a rank's end, and reports whether the rank ended well.
