@@ -62,6 +62,8 @@ var rules = []rule{
 	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/datatype", "internal/core/layout", "internal/core/lease"}}, // parts of datatypes that C may know
 	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/datatype"}},
 	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // parts of messages that C may know
+	{"mpi/internal/topologies", []string{"internal/core/.", "internal/core/call", "internal/core/topology", "mpi/internal/abi",
+		"mpi/internal/errs", "mpi/internal/infos", "mpi/internal/comms"}},
 	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
 	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
 	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"gompi/internal/calls"
+	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/collective"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
@@ -12,6 +13,7 @@ import (
 	"gompi/mpi/internal/infos"
 	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
+	"gompi/mpi/internal/topologies"
 	"gompi/mpi/internal/windows"
 )
 
@@ -1910,105 +1912,105 @@ func callTypeDeleteAttr(a *Args) error {
 }
 
 func callCartCreate(a *Args) error {
-	newcomm, err := comms.CartCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
+	newcomm, err := topologies.CartCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
 	a.setComm(5, newcomm)
 	return err
 }
 
 func callCartSub(a *Args) error {
-	newcomm, err := comms.CartSub(a.comm(0), a.array(1))
+	newcomm, err := topologies.CartSub(a.comm(0), a.array(1))
 	a.setComm(2, newcomm)
 	return err
 }
 
 func callCartGet(a *Args) error {
-	return comms.CartGet(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4))
+	return topologies.CartGet(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4))
 }
 
 func callCartCoords(a *Args) error {
-	return comms.CartCoords(a.comm(0), a.int(1), a.int(2), a.array(3))
+	return topologies.CartCoords(a.comm(0), a.int(1), a.int(2), a.array(3))
 }
 
 func callCartRank(a *Args) error {
-	rank, err := comms.CartRank(a.comm(0), a.array(1))
+	rank, err := topologies.CartRank(a.comm(0), a.array(1))
 	a.setInt(2, rank)
 	return err
 }
 
 func callCartShift(a *Args) error {
-	rankSource, rankDest, err := comms.CartShift(a.comm(0), a.int(1), a.int(2))
+	rankSource, rankDest, err := topologies.CartShift(a.comm(0), a.int(1), a.int(2))
 	a.setInt(3, rankSource)
 	a.setInt(4, rankDest)
 	return err
 }
 
 func callCartMap(a *Args) error {
-	newrank, err := comms.CartMap(a.comm(0), a.int(1), a.array(2), a.array(3))
+	newrank, err := topologies.CartMap(a.comm(0), a.int(1), a.array(2), a.array(3))
 	a.setInt(4, newrank)
 	return err
 }
 
 func callCartdimGet(a *Args) error {
-	ndims, err := comms.CartdimGet(a.comm(0))
+	ndims, err := topologies.CartdimGet(a.comm(0))
 	a.setInt(1, ndims)
 	return err
 }
 
 func callDimsCreate(a *Args) error {
-	return comms.DimsCreate(a.int(0), a.int(1), a.array(2))
+	return topologies.DimsCreate(a.int(0), a.int(1), a.array(2))
 }
 
 func callGraphCreate(a *Args) error {
-	newcomm, err := comms.GraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
+	newcomm, err := topologies.GraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
 	a.setComm(5, newcomm)
 	return err
 }
 
 func callGraphGet(a *Args) error {
-	return comms.GraphGet(a.comm(0), a.int(1), a.int(2), a.array(3), a.array(4))
+	return topologies.GraphGet(a.comm(0), a.int(1), a.int(2), a.array(3), a.array(4))
 }
 
 func callGraphMap(a *Args) error {
-	newrank, err := comms.GraphMap(a.comm(0), a.int(1), a.array(2), a.array(3))
+	newrank, err := topologies.GraphMap(a.comm(0), a.int(1), a.array(2), a.array(3))
 	a.setInt(4, newrank)
 	return err
 }
 
 func callGraphNeighbors(a *Args) error {
-	return comms.GraphNeighbors(a.comm(0), a.int(1), a.int(2), a.array(3))
+	return topologies.GraphNeighbors(a.comm(0), a.int(1), a.int(2), a.array(3))
 }
 
 func callGraphNeighborsCount(a *Args) error {
-	nneighbors, err := comms.GraphNeighborsCount(a.comm(0), a.int(1))
+	nneighbors, err := topologies.GraphNeighborsCount(a.comm(0), a.int(1))
 	a.setInt(2, nneighbors)
 	return err
 }
 
 func callGraphdimsGet(a *Args) error {
-	nnodes, nedges, err := comms.GraphdimsGet(a.comm(0))
+	nnodes, nedges, err := topologies.GraphdimsGet(a.comm(0))
 	a.setInt(1, nnodes)
 	a.setInt(2, nedges)
 	return err
 }
 
 func callDistGraphCreate(a *Args) error {
-	newcomm, err := comms.DistGraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4), a.array(5), a.info(6), a.flag(7))
+	newcomm, err := topologies.DistGraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4), a.array(5), a.info(6), a.flag(7))
 	a.setComm(8, newcomm)
 	return err
 }
 
 func callDistGraphCreateAdjacent(a *Args) error {
-	newcomm, err := comms.DistGraphCreateAdjacent(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6), a.info(7), a.flag(8))
+	newcomm, err := topologies.DistGraphCreateAdjacent(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6), a.info(7), a.flag(8))
 	a.setComm(9, newcomm)
 	return err
 }
 
 func callDistGraphNeighbors(a *Args) error {
-	return comms.DistGraphNeighbors(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6))
+	return topologies.DistGraphNeighbors(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6))
 }
 
 func callDistGraphNeighborsCount(a *Args) error {
-	indegree, outdegree, weighted, err := comms.DistGraphNeighborsCount(a.comm(0))
+	indegree, outdegree, weighted, err := topologies.DistGraphNeighborsCount(a.comm(0))
 	a.setInt(1, indegree)
 	a.setInt(2, outdegree)
 	a.setFlag(3, weighted)
@@ -2016,7 +2018,7 @@ func callDistGraphNeighborsCount(a *Args) error {
 }
 
 func callTopoTest(a *Args) error {
-	topology, err := comms.TopoTest(a.comm(0))
+	topology, err := topologies.TopoTest(a.comm(0))
 	a.setInt(1, topology)
 	return err
 }
@@ -2759,3 +2761,45 @@ func callInfoGetNkeys(a *Args) error {
 func callInfoGetNthkey(a *Args) error {
 	return infos.InfoGetNthkey(a.info(0), a.int(1), a.text(2))
 }
+
+func (a *Args) comm(i int) *comms.Comm { return comms.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setComm(i int, x *comms.Comm) { a.setHandle(i, comms.Registry.HandleOf(x)) }
+
+func (a *Args) datatype(i int) *dtypes.Datatype { return dtypes.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setDatatype(i int, x *dtypes.Datatype) { a.setHandle(i, dtypes.Registry.HandleOf(x)) }
+
+func (a *Args) op(i int) *ops.Op { return ops.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setOp(i int, x *ops.Op) { a.setHandle(i, ops.Registry.HandleOf(x)) }
+
+func (a *Args) group(i int) *comms.Group { return comms.Groups.Find(abi.Handle(a[i])) }
+
+func (a *Args) setGroup(i int, x *comms.Group) { a.setHandle(i, comms.Groups.HandleOf(x)) }
+
+func (a *Args) request(i int) *p2p.Request { return p2p.Requests.Find(abi.Handle(a[i])) }
+
+func (a *Args) setRequest(i int, x *p2p.Request) { a.setHandle(i, p2p.Requests.HandleOf(x)) }
+
+func (a *Args) setMessage(i int, x *p2p.Message) { a.setHandle(i, p2p.Messages.HandleOf(x)) }
+
+func (a *Args) errhandler(i int) *errs.Errhandler { return errs.Handlers.Find(abi.Handle(a[i])) }
+
+func (a *Args) setErrhandler(i int, x *errs.Errhandler) { a.setHandle(i, errs.Handlers.HandleOf(x)) }
+
+func (a *Args) info(i int) *infos.Info { return infos.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setInfo(i int, x *infos.Info) { a.setHandle(i, infos.Registry.HandleOf(x)) }
+
+func (a *Args) session(i int) *comms.Session { return comms.Sessions.Find(abi.Handle(a[i])) }
+
+func (a *Args) setSession(i int, x *comms.Session) { a.setHandle(i, comms.Sessions.HandleOf(x)) }
+
+func (a *Args) win(i int) *windows.Win { return windows.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setWin(i int, x *windows.Win) { a.setHandle(i, windows.Registry.HandleOf(x)) }
+
+func (a *Args) file(i int) *files.File { return files.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) setFile(i int, x *files.File) { a.setHandle(i, files.Registry.HandleOf(x)) }

@@ -12,7 +12,7 @@
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes
 //	dtypes, ops             datatypes with handles; operators
-//	comms                   groups, communicators, intercommunicators, topologies, sessions, buffers
+//	comms, topologies       groups, communicators, intercommunicators, sessions, buffers; topologies
 //	p2p                     messages, requests
 //	collective              collectives in three forms
 //	files                   files

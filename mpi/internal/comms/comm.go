@@ -174,11 +174,11 @@ func CommRank(c *Comm) (int, error) {
 	if err := Check(c); err != nil {
 		return 0, err
 	}
-	return c.rank(), nil
+	return c.Rank(), nil
 }
 
-// rank returns this rank's number in its own group.
-func (c *Comm) rank() int {
+// Rank returns this rank's number in its own group.
+func (c *Comm) Rank() int {
 	if c.Inter != nil {
 		return c.Inter.Local.Rank()
 	}
@@ -299,7 +299,7 @@ func CommCreateGroup(c *Comm, g *Group, tag int) (*Comm, error) {
 	if g == nil {
 		return nil, errs.New(errs.Group, "the group is not valid")
 	}
-	if !slices.Contains(g.Translate(c.group()), c.rank()) {
+	if !slices.Contains(g.Translate(c.group()), c.Rank()) {
 		return nil, nil
 	}
 	return c.adopt(c.P2P.CreateGroup(Forever, g.Group, tag))

@@ -1,3 +1,3 @@
 // Package comms has groups and communicators: how they are made, compared, named and freed,
-// intercommunicators, topologies, and whose error handler is called.
+// intercommunicators, and whose error handler is called.
 package comms

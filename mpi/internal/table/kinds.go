@@ -18,7 +18,7 @@ type Kind struct {
 	Go       string // methods in Go: comm and setComm of Args
 	Macro    string // macros in C: IN_comm and OUT_comm
 	constant bool
-	Handle   bool
+	Registry string // of a handle's objects, such as comms.Groups
 	Raises   bool
 	Nulled   bool
 }
@@ -44,12 +44,19 @@ func (p *parser) kind(line string) error {
 		fields[i] = strings.TrimSuffix(s, "-")
 	}
 	k := Kind{Name: fields[0], c: fields[1], large: fields[2], Go: fields[3], Macro: fields[4]}
-	is := map[string]*bool{"const": &k.constant, "handle": &k.Handle, "raises": &k.Raises, "nulled": &k.Nulled}
+	is := map[string]*bool{"const": &k.constant, "raises": &k.Raises, "nulled": &k.Nulled}
 	for _, s := range strings.Fields(fields[5]) {
-		if is[s] == nil {
+		switch {
+		case strings.Contains(s, "."):
+			k.Registry = s
+		case is[s] == nil:
 			return fmt.Errorf("kind %s: %q is no fact", k.Name, s)
+		default:
+			*is[s] = true
 		}
-		*is[s] = true
+	}
+	if k.Registry != "" {
+		p.handles = append(p.handles, k)
 	}
 	p.kinds[k.Name], p.last = k, k
 	return nil

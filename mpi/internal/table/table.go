@@ -62,14 +62,17 @@ func Functions() []Function { return of(false) }
 func Missing() []Function { return of(true) }
 
 func of(missing bool) []Function {
-	return slices.DeleteFunc(slices.Clone(parsed()), func(f Function) bool { return f.Missing != missing })
+	return slices.DeleteFunc(slices.Clone(parsed().all), func(f Function) bool { return f.Missing != missing })
 }
 
-var parsed = sync.OnceValue(func() []Function {
-	p := parser{kinds: map[string]Kind{}, usual: map[string]Arg{}}
+// HandleKinds returns the kinds of handles.
+func HandleKinds() []Kind { return parsed().handles }
+
+var parsed = sync.OnceValue(func() *parser {
+	p := &parser{kinds: map[string]Kind{}, usual: map[string]Arg{}}
 	parse("kinds.txt", kindsText, p.kind)
 	parse("functions.txt", text, p.line)
-	return p.all
+	return p
 })
 
 func parse(name, text string, line func(string) error) {
@@ -83,6 +86,7 @@ func parse(name, text string, line func(string) error) {
 type parser struct {
 	kinds   map[string]Kind
 	last    Kind
+	handles []Kind
 	usual   map[string]Arg // by an argument's name
 	chapter string
 	facts   Facts // of the chapter

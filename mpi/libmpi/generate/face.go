@@ -165,7 +165,7 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
 	case a.In && a.Out:
 		fmt.Fprintf(words, "IN_%s(*%s), ", a.Kind.Macro, x)
-		if a.Kind.Handle {
+		if a.Kind.Registry != "" {
 			fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) ", i)
 		}
 		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)

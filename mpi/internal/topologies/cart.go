@@ -1,9 +1,10 @@
-package comms
+package topologies
 
 import (
 	"gompi/internal/core"
 	"gompi/internal/core/topology"
 	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
 )
 
@@ -39,8 +40,8 @@ func placesOf(dims []int, most int) (int, error) {
 	return n, nil
 }
 
-func CartCreate(c *Comm, ndims int, dims, periods abi.Array, reorder bool) (*Comm, error) {
-	if err := CheckIntra(c); err != nil {
+func CartCreate(c *comms.Comm, ndims int, dims, periods abi.Array, reorder bool) (*comms.Comm, error) {
+	if err := comms.CheckIntra(c); err != nil {
 		return nil, err
 	}
 	lengths, periodic, err := gridOf(ndims, dims, periods)
@@ -50,58 +51,57 @@ func CartCreate(c *Comm, ndims int, dims, periods abi.Array, reorder bool) (*Com
 	if _, err := placesOf(lengths, c.P2P.Size()); err != nil {
 		return nil, err
 	}
-	return c.withGrid(topology.NewCart(In("MPI_Cart_create"), c.P2P, lengths, periodic))
+	g, err := topology.NewCart(comms.In("MPI_Cart_create"), c.P2P, lengths, periodic)
+	return c.With(comms.Topology{Kind: abi.CartTopology, Neighborhood: g}, err)
 }
 
-// withGrid returns a communicator over g, nil where that is nil.
-func (c *Comm) withGrid(g *topology.Neighborhood, err error) (*Comm, error) {
-	if err != nil || g == nil {
+func CartSub(c *comms.Comm, remain abi.Array) (*comms.Comm, error) {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return nil, err
 	}
-	return c.with(Topology{Kind: abi.CartTopology, Neighborhood: g}, nil)
-}
-
-func CartSub(c *Comm, remain abi.Array) (*Comm, error) {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
-		return nil, err
-	}
-	keep := make([]bool, len(c.Topology.Grid.Dims))
+	keep := make([]bool, len(t.Grid.Dims))
 	for i, x := range remain.Ints(len(keep)) {
 		keep[i] = x != 0
 	}
-	return c.withGrid(c.Topology.Sub(In("MPI_Cart_sub"), keep))
+	g, err := t.Sub(comms.In("MPI_Cart_sub"), keep)
+	return c.With(comms.Topology{Kind: abi.CartTopology, Neighborhood: g}, err)
 }
 
-func CartdimGet(c *Comm) (int, error) {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
+func CartdimGet(c *comms.Comm) (int, error) {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return 0, err
 	}
-	return len(c.Topology.Grid.Dims), nil
+	return len(t.Grid.Dims), nil
 }
 
-func CartGet(c *Comm, most int, dims, periods, coords abi.Array) error {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
+func CartGet(c *comms.Comm, most int, dims, periods, coords abi.Array) error {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return err
 	}
-	t := c.Topology.Grid
-	if n := len(t.Dims); most < n {
+	if n := len(t.Grid.Dims); most < n {
 		return errs.New(errs.Arg, "maxdims is %d: want %d or more", most, n)
 	}
-	dims.Store(most, t.Dims)
-	coords.Store(most, t.Coords(c.rank()))
-	wraps := make([]int, len(t.Periodic))
-	for i, p := range t.Periodic {
-		wraps[i] = int(boolWord(p))
+	dims.Store(most, t.Grid.Dims)
+	coords.Store(most, t.Grid.Coords(c.Rank()))
+	wraps := make([]int, len(t.Grid.Periodic))
+	for i, p := range t.Grid.Periodic {
+		if p {
+			wraps[i] = 1
+		}
 	}
 	periods.Store(most, wraps)
 	return nil
 }
 
-func CartCoords(c *Comm, rank, most int, coords abi.Array) error {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
+func CartCoords(c *comms.Comm, rank, most int, coords abi.Array) error {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return err
 	}
-	at := c.Topology.Grid.Coords(rank)
+	at := t.Grid.Coords(rank)
 	switch {
 	case at == nil:
 		return errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, c.P2P.Size()-1)
@@ -112,28 +112,28 @@ func CartCoords(c *Comm, rank, most int, coords abi.Array) error {
 	return nil
 }
 
-func CartRank(c *Comm, coords abi.Array) (int, error) {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
+func CartRank(c *comms.Comm, coords abi.Array) (int, error) {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return 0, err
 	}
-	t := c.Topology.Grid
-	at := coords.List(len(t.Dims))
-	r := t.RankAt(at)
+	at := coords.List(len(t.Grid.Dims))
+	r := t.Grid.RankAt(at)
 	if r == core.ProcNull {
-		return 0, errs.New(errs.Arg, "%v is outside the grid %v", at, t.Dims)
+		return 0, errs.New(errs.Arg, "%v is outside the grid %v", at, t.Grid.Dims)
 	}
 	return r, nil
 }
 
-func CartShift(c *Comm, dim, by int) (source, destination int, err error) {
-	if err := checkTopology(c, abi.CartTopology); err != nil {
+func CartShift(c *comms.Comm, dim, by int) (source, destination int, err error) {
+	t, err := topologyOf(c, abi.CartTopology)
+	if err != nil {
 		return 0, 0, err
 	}
-	t := c.Topology.Grid
-	if n := len(t.Dims); dim < 0 || dim >= n {
+	if n := len(t.Grid.Dims); dim < 0 || dim >= n {
 		return 0, 0, errs.New(errs.Dims, "dimension %d is not from 0 to %d", dim, n-1)
 	}
-	return neighborOf(t.Shifted(c.rank(), dim, -by)), neighborOf(t.Shifted(c.rank(), dim, by)), nil
+	return neighborOf(t.Grid.Shifted(c.Rank(), dim, -by)), neighborOf(t.Grid.Shifted(c.Rank(), dim, by)), nil
 }
 
 // neighborOf returns MPI's number of a rank of a grid.
@@ -144,8 +144,8 @@ func neighborOf(rank int) int {
 	return rank
 }
 
-func CartMap(c *Comm, ndims int, dims, periods abi.Array) (int, error) {
-	if err := Check(c); err != nil {
+func CartMap(c *comms.Comm, ndims int, dims, periods abi.Array) (int, error) {
+	if err := comms.Check(c); err != nil {
 		return 0, err
 	}
 	lengths, _, err := gridOf(ndims, dims, periods)
