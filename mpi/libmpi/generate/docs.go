@@ -40,10 +40,13 @@ const docsBeginning = `# The functions of MPI that gompi has
 
 <!-- Written by go generate ./mpi/internal: change functions.txt, not this page. -->
 
-Programs call them as [MPI programs on gompi](mpi.md) says. A collective stands for its three forms:
+    nm -D ./a.out | grep ' U MPI_'    # the functions that a program calls
+    gompirun -np 4 ./a.out
+
+[MPI programs on gompi](mpi.md) call these functions. A collective stands for its three forms:
 ` + "`Bcast`, `Ibcast` and `Bcast_init`. Every function has its `PMPI_`" + ` name, too.
-MPICH's library and that of MPI 5.0's own interface also have the forms for large counts, which end
-` + "in `_c`.\n"
+The libraries of MPICH's and MPI 5.0's interfaces also have the forms for large counts, which end in
+` + "`_c`.\n"
 
 const docsMissing = `
 ## Not implemented
