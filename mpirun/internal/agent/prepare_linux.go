@@ -43,7 +43,8 @@ func (a *agent) reportSlow(now time.Time) {
 		return
 	}
 	a.preparation.since = time.Time{}
-	a.note("ranks are not started yet: for %v programs, folders and files have been looked at, as those of %q. Are they large, or does a file system not answer?",
+	a.note("ranks are not started yet: for %v programs, folders and files have been looked at, as those of %q. "+
+		"Are they large, or does a file system not answer?",
 		stepTime, a.launch.Programs[a.launch.Ranks[0].Program].Argv[0])
 }
 

@@ -141,10 +141,11 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}
 	attr := syscall.ProcAttr{
-		Dir:   prog.Dir,
-		Env:   vars,
-		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot), uintptr(a.segment.FD()), uintptr(e.pmi)},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
+		Dir: prog.Dir,
+		Env: vars,
+		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot),
+			uintptr(a.segment.FD()), uintptr(e.pmi)},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
 	}
 	if a.group != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.group.FD()
@@ -188,7 +189,8 @@ func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 // node returns the description of this host for its ranks.
 func (a *agent) node() *launchenv.Node {
 	l, hosts := a.launch, a.layout.Hosts
-	n := &launchenv.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
+	n := &launchenv.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node,
+		MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
 	for _, run := range a.layout.Placement {
 		if run.Node < len(n.Counts) {
 			n.Counts[run.Node] += run.Count

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 )
 
@@ -112,7 +113,8 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual, &m.Srun, &m.Stats, &m.Trace)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual, &m.Srun,
+		&m.Stats, &m.Trace)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.String(&m.MPILib, MaxText)
@@ -198,3 +200,62 @@ func (m *Terminate) fields(c *wire.Codec) {
 type Ping struct{ Sent int64 } // the launcher's clock, nanoseconds since 1970
 
 func (m *Ping) fields(c *wire.Codec) { wire.Int(c, &m.Sent, math.MinInt64, math.MaxInt64) }
+
+// FindGPUs asks an agent without ranks for the GPUs of its host. The answer is GPUs, which may
+// take seconds.
+type FindGPUs struct{}
+
+func (*FindGPUs) fields(*wire.Codec) {}
+
+// Piece is the next part of a program or file. An empty Piece means that there is no more,
+// although the agent asked.
+type Piece struct{ Data []byte }
+
+func (m *Piece) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxPiece) }
+
+// MaxPiece is the most bytes of a Piece.
+const MaxPiece = 1 << 20
+
+// Fenced announces that all ranks of the job are in PMI's barrier, and the values that they have
+// put since the last barrier.
+type Fenced struct{ Puts []string } // keys and values in turn
+
+func (m *Fenced) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
+
+// Replace orders an agent to start a process in one of its spare places, in the same way as one
+// of its first ranks. The answer is its card in a FromRank, or Exited or Failed.
+type Replace struct {
+	Rank     int // of the next free place
+	Original int // the rank of Launch that it replaces
+	Invite   wire.Invite
+}
+
+func (m *Replace) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.Rank(&m.Original)
+	m.Invite.Fields(c)
+}
+
+// Brief passes a replacement the cards of all places, and the deaths so far, undecoded.
+type Brief struct {
+	Rank   int
+	Frames []byte // of a wire.Cards, and of a wire.Died for each death
+}
+
+func (m *Brief) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.Bytes(&m.Frames, maxFrame)
+}
+
+// NoMore notifies an agent that all ranks of the job have ended, so that none will be replaced.
+// If the job has failed, Terminate has been sent earlier.
+type NoMore struct{}
+
+func (*NoMore) fields(*wire.Codec) {}
+
+// Nudge is sent to an agent behind srun while more of its output is expected; the agent ignores
+// it. Slurm's daemon there does not set TCP_NODELAY either (see remote), and its sockets are out
+// of reach. Its next segment waits 40 ms for our acknowledgement, which a Nudge carries at once.
+type Nudge struct{}
+
+func (*Nudge) fields(*wire.Codec) {}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 )
 
@@ -311,3 +312,40 @@ func (m *Stacks) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
 	c.Prose(&m.Text, MaxOutput)
 }
+
+// GPUs are the GPUs of a host.
+type GPUs struct {
+	Found   []byte // a topo.Host as JSON
+	Visible string // the agent's own CUDA_VISIBLE_DEVICES
+	Limited bool   // that variable is set
+}
+
+func (m *GPUs) fields(c *wire.Codec) {
+	c.Bytes(&m.Found, maxGPUs)
+	c.String(&m.Visible, maxString)
+	c.Bools(&m.Limited)
+}
+
+// maxGPUs exceeds the JSON of any host, in bytes.
+const maxGPUs = 2 << 20
+
+// Want asks for a Piece of a program or file that Launch lists for preloading and that the host
+// lacks.
+type Want struct {
+	Item   int // index into Launch.Programs, Launch.Files and Launch.MPI, one after another
+	Offset int64
+}
+
+func (m *Want) fields(c *wire.Codec) {
+	wire.Int(c, &m.Item, 0, maxList)
+	wire.Int(c, &m.Offset, 0, math.MaxInt64)
+}
+
+// Fence reports that all ranks of the host, which are clients of PMI-1, are in its barrier, and
+// the values that they have put since the last barrier.
+type Fence struct{ Puts []string } // keys and values in turn
+
+func (m *Fence) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
+
+// maxPuts bounds keys and values together.
+const maxPuts = 2 * wire.MaxRanks

@@ -204,8 +204,8 @@ func (f *Others) AddRank(rank int, how string, exited bool, c *Cause) {
 // AddAgent adds the loss of an agent.
 func (f *Others) AddAgent(c *Cause) { f.agents = append(f.agents, c) }
 
-// Lines describes the failures besides first, like ones in one line. The exit of a rank that has aborted the
-// job is no further failure.
+// Lines describes the failures besides first, like ones in one line. The exit of a rank that has
+// aborted the job is no further failure.
 func (f *Others) Lines(first *Cause) []string {
 	alike := map[string][]int{}
 	var hows []string

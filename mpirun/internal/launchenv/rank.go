@@ -112,3 +112,64 @@ func joined(numbers []int) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// Threads returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to
+// cpus CPUs, 0 for none. All ranks of a host share its cores, and its quota of processors, unless
+// that is 0. Go needs a second thread to overlap communication with computation.
+func Threads(cpus, cores, quota, ranks int) []string {
+	share := cpus
+	if share == 0 {
+		share = cores / ranks
+	}
+	if quota > 0 {
+		share = min(share, quota/ranks)
+	}
+	return []string{
+		fmt.Sprintf("%s=%d", env.GoProcs, max(2, share)),
+		fmt.Sprintf("%s=%d", env.OMPThreads, max(1, share)),
+	}
+}
+
+// GPUs returns variables that make a rank see the GPUs of a list in the order of their
+// assignment; nothing for an empty list, so that the environment stays unchanged.
+func GPUs(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return []string{env.CUDADevices + "=" + list, env.CUDAOrder + "=PCI_BUS_ID"}
+}
+
+// settable are the variables of torchrun's ranks that users export by hand if no launcher does.
+var settable = []string{
+	env.TorchRank, env.TorchSize, env.TorchLocalRank, env.TorchLocalSize, env.TorchNode, env.TorchNodes,
+	env.TorchMasterAddr, env.TorchMasterPort,
+}
+
+// Replaced describes the user's variables that have other values on the ranks of n's job:
+// "MASTER_PORT=12340 by 41233". If a launcher's rank has called gompirun, the variables are its
+// launcher's and none is the user's.
+func (n *Node) Replaced(user []string) []string {
+	for _, name := range []string{env.Rank, env.TorchRunID} {
+		if _, ok := Value(user, name); ok {
+			return nil
+		}
+	}
+	common := map[string]string{ // to all ranks
+		env.TorchSize: strconv.Itoa(n.Size()), env.TorchNodes: strconv.Itoa(len(n.Hosts)),
+		env.TorchMasterAddr: n.MasterAddr, env.TorchMasterPort: strconv.Itoa(n.MasterPort),
+	}
+	var changes []string
+	for _, kv := range Merge(user) {
+		name := nameOf(kv)
+		value, same := common[name]
+		switch {
+		case !slices.Contains(settable, name) || same && kv == name+"="+value:
+		case same:
+			changes = append(changes, fmt.Sprintf("%s by %s", kv, value))
+		default:
+			changes = append(changes, kv+" by what each rank is")
+		}
+	}
+	slices.Sort(changes)
+	return changes
+}

@@ -58,8 +58,8 @@ type tree struct {
 	once   sync.Once
 }
 
-// newTree returns a tree that starts agents by starter. If starter logs in by ssh to more than fanout
-// hosts, and fanout is not 0, some of them become relays.
+// newTree returns a tree that starts agents by starter. If starter logs in by ssh to more than
+// fanout hosts, and fanout is not 0, some of them become relays.
 func newTree(starter remote.Starter, hosts []hostfile.Host, fanout int) *tree {
 	t := &tree{hosts: hosts, direct: starter, starts: make([]int, len(hosts)), lanes: make([]*lane, len(hosts))}
 	other := func(hostfile.Host) bool { return false }

@@ -255,7 +255,8 @@ func Choose(jobs []Job, wanted string) (*Job, error) {
 			found = append(found, i)
 		}
 	}
-	if same := slices.DeleteFunc(slices.Clone(found), func(i int) bool { return !jobs[i].hasID(is(wanted)) }); len(same) > 0 {
+	same := slices.DeleteFunc(slices.Clone(found), func(i int) bool { return !jobs[i].hasID(is(wanted)) })
+	if len(same) > 0 {
 		found = same
 	}
 	switch {

@@ -65,7 +65,8 @@ func writeRequest(w io.Writer, method, target string) error {
 }
 
 func writeResponse(w io.Writer, a response) {
-	fmt.Fprintf(w, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, a.kind, len(a.body), a.body)
+	fmt.Fprintf(w, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		a.status, a.kind, len(a.body), a.body)
 }
 
 // readResponse returns the body of a response, or its error.

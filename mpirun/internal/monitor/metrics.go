@@ -18,24 +18,33 @@ var metrics = []metric{
 	{"gompi_job_info", "gauge", "A job that runs.", func(j *Job, write func(string, float64)) {
 		write(fmt.Sprintf(`,pid="%d",program="%s"`, j.PID, label(j.Program())), 1)
 	}, nil},
-	{"gompi_job_start_time_seconds", "gauge", "When it was started, in seconds since 1970.", ofJob(func(j *Job) float64 { return j.Begun }), nil},
+	{"gompi_job_start_time_seconds", "gauge", "When it was started, in seconds since 1970.",
+		ofJob(func(j *Job) float64 { return j.Begun }), nil},
 	{"gompi_job_state", "gauge", "1 for the state that the job is in.", func(j *Job, write func(string, float64)) {
 		for _, s := range States {
 			write(fmt.Sprintf(`,state="%s"`, s), map[bool]float64{true: 1}[s == j.State])
 		}
 	}, nil},
 	{"gompi_job_ranks", "gauge", "Ranks of the job.", ofJob(func(j *Job) float64 { return float64(j.Size) }), nil},
-	{"gompi_job_hosts", "gauge", "Hosts that have ranks.", ofJob(func(j *Job) float64 { return float64(len(j.Hosts)) }), nil},
-	{"gompi_job_restarts_total", "counter", "How often all ranks were started again.", ofJob(func(j *Job) float64 { return float64(j.Restarts) }), nil},
-	{"gompi_rank_call_seconds", "gauge", "For how long the rank has been in its call, 0 if it is in none or that is not known.", nil,
+	{"gompi_job_hosts", "gauge", "Hosts that have ranks.",
+		ofJob(func(j *Job) float64 { return float64(len(j.Hosts)) }), nil},
+	{"gompi_job_restarts_total", "counter", "How often all ranks were started again.",
+		ofJob(func(j *Job) float64 { return float64(j.Restarts) }), nil},
+	{"gompi_rank_call_seconds", "gauge",
+		"For how long the rank has been in its call, 0 if it is in none or that is not known.", nil,
 		func(r *Rank) (float64, bool) { return r.Since, true }},
-	{"gompi_rank_cpu_seconds_total", "counter", "Processor time of the rank's process.", nil, func(r *Rank) (float64, bool) { return r.CPU, true }},
-	{"gompi_rank_resident_bytes", "gauge", "Resident memory of the rank's process.", nil, func(r *Rank) (float64, bool) { return float64(r.Resident), true }},
+	{"gompi_rank_cpu_seconds_total", "counter", "Processor time of the rank's process.", nil,
+		func(r *Rank) (float64, bool) { return r.CPU, true }},
+	{"gompi_rank_resident_bytes", "gauge", "Resident memory of the rank's process.", nil,
+		func(r *Rank) (float64, bool) { return float64(r.Resident), true }},
 	{"gompi_rank_recorded_calls_total", "counter", "Collectives, and messages that the rank waited for long.", nil,
 		func(r *Rank) (float64, bool) { return float64(r.Recorded), true }},
-	{"gompi_rank_calls_total", "counter", "All calls, with -stats.", nil, counted(func(c *Counts) float64 { return float64(c.Calls) })},
-	{"gompi_rank_bytes_total", "counter", "Bytes of those calls.", nil, counted(func(c *Counts) float64 { return float64(c.Bytes) })},
-	{"gompi_rank_calls_seconds_total", "counter", "Time in those calls.", nil, counted(func(c *Counts) float64 { return c.InCalls })},
+	{"gompi_rank_calls_total", "counter", "All calls, with -stats.", nil,
+		counted(func(c *Counts) float64 { return float64(c.Calls) })},
+	{"gompi_rank_bytes_total", "counter", "Bytes of those calls.", nil,
+		counted(func(c *Counts) float64 { return float64(c.Bytes) })},
+	{"gompi_rank_calls_seconds_total", "counter", "Time in those calls.", nil,
+		counted(func(c *Counts) float64 { return c.InCalls })},
 }
 
 func ofJob(value func(*Job) float64) func(*Job, func(string, float64)) {

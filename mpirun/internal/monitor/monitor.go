@@ -147,7 +147,8 @@ func (Reply[T]) question() {}
 // Signals are the signals that a job accepts, by name. The first four end it.
 var Signals = map[string]syscall.Signal{
 	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
-	"QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "ALRM": syscall.SIGALRM, "WINCH": syscall.SIGWINCH,
+	"QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2,
+	"ALRM": syscall.SIGALRM, "WINCH": syscall.SIGWINCH,
 }
 
 const ending = ".sock" // of the sockets' names

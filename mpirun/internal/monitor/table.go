@@ -31,7 +31,8 @@ func Table(jobs []Job, users bool) string {
 	lines := [][]string{heads}
 	for i := range jobs {
 		j := &jobs[i]
-		cells := []string{j.Short(), fmt.Sprint(j.PID), age(j.Age), fmt.Sprint(j.Size), hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram)}
+		cells := []string{j.Short(), fmt.Sprint(j.PID), age(j.Age), fmt.Sprint(j.Size), hosts(j.Hosts), state(j),
+			shorten(j.Program(), mostProgram)}
 		if users {
 			cells = slices.Insert(cells, 2, fmt.Sprint(j.User))
 		}
@@ -83,7 +84,8 @@ func hosts(names []string) string {
 // Top shows the ranks of a job, and their rates since an earlier look.
 func Top(j, before *Job) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram))
+	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts),
+		state(j), shorten(j.Program(), mostProgram))
 	if len(j.Ranks) == 0 {
 		return b.String()
 	}
@@ -117,7 +119,8 @@ func row(j, before *Job, r *Rank) []string {
 	}
 	if counted {
 		cells[5] = number(rate(float64(r.Calls), float64(old.Calls)))
-		calls = []string{report.Amount(rate(float64(r.Bytes), float64(old.Bytes))), percent(min(1, rate(r.InCalls, old.InCalls)))}
+		moved := report.Amount(rate(float64(r.Bytes), float64(old.Bytes)))
+		calls = []string{moved, percent(min(1, rate(r.InCalls, old.InCalls)))}
 	}
 	if j.Counts {
 		cells = append(cells, calls...)

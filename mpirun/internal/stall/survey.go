@@ -100,7 +100,8 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 		if len(missing) > 0 {
 			slices.Sort(here)
 			slices.Sort(missing)
-			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s", texts[m], plan.Ranges(here), plan.Ranges(missing)))
+			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s",
+				texts[m], plan.Ranges(here), plan.Ranges(missing)))
 		}
 	}
 	slices.Sort(anywhere)
