@@ -115,7 +115,7 @@ var rules = []rule{
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl", "internal/boot/wire", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan", "internal/seg"}},
-	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets"}}, // not the job that answers
+	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets", "internal/stats"}}, // not the job that answers
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/machine"}},

@@ -58,41 +58,6 @@ type header struct {
 	_                    [headerSize - 32]byte
 }
 
-// counters are a rank's counters that belong to no site.
-//
-//c:struct gompi_counters
-type counters struct {
-	begun, left   atomic.Int64  // on the clock of seg.Now, 0 before
-	uncounted     atomic.Uint64 // calls without room for their site
-	moved         atomic.Uint64 // bytes of an MPI program
-	next          atomic.Uint64 // events written
-	peers, events uint64
-	seed          uint64 // selects the timed calls, differently on each rank
-	clock         int64  // cost of reading the clock, in nanoseconds
-	inside        atomic.Uint64
-	busy          atomic.Int64 // time during which some thread was in a timed call, in nanoseconds
-	latest        atomic.Int64 // site of the timed call that began last
-	_             [4]uint64
-}
-
-// A site is one place that calls one function.
-//
-//c:struct gompi_site
-type site struct {
-	key              atomic.Uint64 // 0: free
-	calls, bytes     atomic.Uint64
-	timed            atomic.Uint64 // calls
-	time             atomic.Int64  // of all calls, estimated from the timed calls
-	fastest, slowest atomic.Int64  // of the timed calls; fastest is one more, and 0 before the first
-	isShort          atomic.Uint64 // 1 if the average call is short, so that calls are sampled
-	ofPython         atomic.Uint64 // 1 if mpi4py calls here, for lines of Python that have sites themselves
-	named            atomic.Uint64 // 1 when the texts are written
-	//c:type char
-	op [32]byte
-	//c:type char
-	place [80]byte
-}
-
 // A peer counts the messages to one rank.
 //
 //c:struct gompi_sent
@@ -142,8 +107,7 @@ func shape(ranks, places int, trace bool) header {
 }
 
 func (h *header) stride() int {
-	n := 128 + Sites*192 + int(h.peers)*16 + int(h.events)*48
-	return wholePages(n)
+	return wholePages(128 + Sites*192 + int(h.peers)*16 + int(h.events)*48)
 }
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }

@@ -81,7 +81,6 @@ func (s *Sleeps) since(begun uint64) int64 {
 func (m *Memory) Rank(local int, place func() string) *Rank {
 	r := &Rank{place: place, local: local, sleeps: new(Sleeps)}
 	r.use(m)
-	r.on.Store(true)
 	return r
 }
 
@@ -90,7 +89,6 @@ func (m *Memory) Rank(local int, place func() string) *Rank {
 func (m *Memory) RankOfMPI(local int, count func(bytes, peer, tag int)) *Rank {
 	r := &Rank{count: count, local: local}
 	r.use(m)
-	r.on.Store(true)
 	return r
 }
 
@@ -103,6 +101,7 @@ func Later(local int, count func(bytes, peer, tag int), open func() (*Memory, er
 func (r *Rank) use(m *Memory) {
 	r.area, r.worlds = m.area(r.local), m.worlds()
 	r.seed, r.clock = uint64(r.local)*odd, clockCost()
+	r.on.Store(true) // only then are the fields read
 }
 
 // On reports whether calls are counted.
@@ -119,7 +118,7 @@ func (r *Rank) Turn(on bool) error {
 		if err != nil {
 			return err
 		}
-		r.use(m) // before on is true: only then are the fields read
+		r.use(m)
 	}
 	r.on.Store(on)
 	return nil
@@ -217,13 +216,13 @@ func (r *Rank) Begin(sp *Span, op Op, bytes int, at *Place) {
 			return
 		}
 	}
-	n := s.calls.Add(1)
+	n := atomic.AddInt64(&s.Calls, 1)
 	if bytes > 0 {
-		s.bytes.Add(uint64(bytes))
+		atomic.AddInt64(&s.Bytes, int64(bytes))
 	}
 	sp.site, sp.stands, sp.op = s, 1, op
 	if s.isShort.Load() != 0 {
-		if !isSampled(n + r.seed) {
+		if !isSampled(uint64(n) + r.seed) {
 			sp.r, sp.slept = r, r.sleeps.begun.Load()
 			return
 		}
@@ -320,7 +319,7 @@ func (r *Rank) Received(sp *Span, bytes int) {
 	case r.count != nil:
 		r.move(bytes)
 	case sp.site != nil:
-		sp.site.bytes.Add(uint64(bytes))
+		atomic.AddInt64(&sp.site.Bytes, int64(bytes))
 		sp.bytes += bytes
 	}
 }
@@ -359,21 +358,21 @@ func (sp *Span) End() {
 	total := s.took(took, sp.stands)
 	if len(sp.r.events) > 0 {
 		sp.r.write(sp, took)
-	} else if calls := int64(s.calls.Load()); calls > warmUp && (total < calls*Short) != (s.isShort.Load() != 0) {
+	} else if calls := atomic.LoadInt64(&s.Calls); calls > warmUp && (total < calls*Short) != (s.isShort.Load() != 0) {
 		s.isShort.Store(1 - s.isShort.Load())
 	}
 }
 
 // took adds a call of a duration that stands for so many calls. It returns the time of all calls.
 func (s *site) took(took, stands int64) (total int64) {
-	s.timed.Add(1)
-	if least := s.fastest.Load(); least == 0 || took < least-1 {
-		s.fastest.Store(took + 1)
+	atomic.AddInt64(&s.Timed, 1)
+	if least := atomic.LoadInt64(&s.Fastest); least == 0 || took < least-1 {
+		atomic.StoreInt64(&s.Fastest, took+1)
 	}
-	if took > s.slowest.Load() {
-		s.slowest.Store(took)
+	if took > atomic.LoadInt64(&s.Slowest) {
+		atomic.StoreInt64(&s.Slowest, took)
 	}
-	return s.time.Add(took * stands)
+	return atomic.AddInt64(&s.Time, took*stands)
 }
 
 // write writes the call to the ring.

@@ -3,6 +3,7 @@ package stats
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -34,7 +35,7 @@ const hour = int64(time.Hour)
 func lend(r *Rank, time int64) {
 	for i := range r.sites {
 		if s := &r.sites[i]; s.key.Load() != 0 {
-			s.time.Add(time)
+			atomic.AddInt64(&s.Time, time)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func TestSitesAreToldApart(t *testing.T) {
 	if len(f.Sites) != 3 || places != 3 {
 		t.Fatalf("%+v: want three sites", f.Sites)
 	}
-	got := map[uint64]int{}
+	got := map[int64]int{}
 	for _, s := range f.Sites {
 		got[s.Calls]++
 		if s.Bytes != 8*s.Calls || s.Timed == 0 || s.Calls < warmUp && s.Timed != s.Calls {
@@ -85,11 +86,11 @@ func TestNoCallIsLostWhereSitesRunOut(t *testing.T) {
 		calls++
 	}
 	f, _ := m.Read(0, 0)
-	var sum uint64
+	var sum int64
 	for _, s := range f.Sites {
 		sum += s.Calls
 	}
-	if sum != uint64(calls) || f.Uncounted != 0 || len(f.Sites) != 2 {
+	if sum != int64(calls) || f.Uncounted != 0 || len(f.Sites) != 2 {
 		t.Errorf("%d of %d calls at %+v, %d at none: want all, at two places", sum, calls, f.Sites, f.Uncounted)
 	}
 }
@@ -241,11 +242,11 @@ func TestPlacesOfTheProgramAreSites(t *testing.T) {
 	at(Send, b)
 	at(Send, nil)
 	f, _ := m.Read(0, 0)
-	got := map[string]uint64{}
+	got := map[string]int64{}
 	for _, s := range f.Sites {
 		got[s.Op+" "+s.Place] = s.Calls
 	}
-	want := map[string]uint64{"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1}
+	want := map[string]int64{"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -255,7 +256,7 @@ func TestPlacesOfTheProgramAreSites(t *testing.T) {
 func TestASampledCallHasTheTimeOfTheOthers(t *testing.T) {
 	var s site
 	s.took(7, 1)
-	if total := s.took(5, Sampled); total != 7+5*Sampled || s.timed.Load() != 2 {
-		t.Errorf("calls of 7, and of 5 for %d, took %d in %d measured calls, want %d in 2", Sampled, total, s.timed.Load(), 7+5*Sampled)
+	if total := s.took(5, Sampled); total != 7+5*Sampled || s.Timed != 2 {
+		t.Errorf("calls of 7, and of 5 for %d, took %d in %d measured calls, want %d in 2", Sampled, total, s.Timed, 7+5*Sampled)
 	}
 }

@@ -118,9 +118,9 @@ func (r *Rank) someCall(name, at uint64, some *rand.Rand) []uint64 {
 		peer, tag = some.Int64N(4), some.Int64N(99)
 		r.Message(&sp, int(peer), int(tag))
 	}
-	before := sp.site.time.Load()
+	before := sp.site.Time
 	sp.End()
-	end := sp.begin + (sp.site.time.Load()-before)/sp.stands + r.clock
+	end := sp.begin + (sp.site.Time-before)/sp.stands + r.clock
 	to := uint64(uint32(peer)) | uint64(tag)<<32
 	return []uint64{name ^ at, uint64(begin), uint64(earlier), uint64(end), uint64(n), to}
 }

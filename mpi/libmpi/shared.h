@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x05d6ddbd11acbcfbULL
+#define GOMPI_SHARED_NUMBER 0x14183ecbd0f563e0ULL
 
 /* internal/calls */
 enum {
@@ -667,7 +667,7 @@ _Static_assert(offsetof(struct gompi_record, seq) == 48, "seq");
 struct gompi_counters {
 	int64_t begun;
 	int64_t left;
-	uint64_t uncounted;
+	int64_t uncounted;
 	uint64_t moved;
 	uint64_t next;
 	uint64_t peers;
@@ -696,9 +696,9 @@ _Static_assert(offsetof(struct gompi_counters, latest) == 88, "latest");
 /* internal/stats: site */
 struct gompi_site {
 	uint64_t key;
-	uint64_t calls;
-	uint64_t bytes;
-	uint64_t timed;
+	int64_t calls;
+	int64_t bytes;
+	int64_t timed;
 	int64_t time;
 	int64_t fastest;
 	int64_t slowest;

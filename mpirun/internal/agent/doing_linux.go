@@ -104,8 +104,8 @@ func (a *agent) count(m *ctl.Doing) {
 			c.Recorded = calls[len(calls)-1].Number
 		}
 		if a.stats != nil {
-			t := a.stats.Totals(p.index)
-			c.Stats, c.Calls, c.Bytes, c.InCalls = true, t.Calls, t.Bytes, max(0, time.Duration(t.Time)+d.Since)
+			c.Stats, c.Total = true, a.stats.Totals(p.index)
+			c.Total.Time = max(0, c.Total.Time+int64(d.Since))
 		}
 	}
 	m.Counts = true

@@ -30,16 +30,14 @@ func examples() []Message {
 		&Replace{Rank: 9, Original: 1, Invite: wire.Invite{Comm: 1, Seq: 2, Members: []wire.Span{{First: 0, Count: 4}}}},
 		&Brief{Rank: 9, Frames: wire.Append(wire.Append(nil, &wire.Cards{}), &wire.Died{Rank: 1, Text: "was killed"})},
 		&NoMore{},
-		&Figures{Copies: 12e9, Figures: stats.Figures{Rank: 1, Begun: 5, Left: 9, Uncounted: 1, Dropped: 2,
-			Sites: []stats.Site{{Op: "send", Place: "a/b.go:1", Calls: 3, Bytes: 24, Timed: 2, Time: 900, Fastest: 200, Slowest: 400}},
-			Peers: []stats.Peer{{Rank: 0, Messages: 3, Bytes: 24}}}},
+		figures(),
 		&Events{Rank: 1, Events: []stats.Event{{Begin: 5, Duration: 3, Site: 0, Peer: -1, Tag: 7, Bytes: 8}}},
 		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail"), Recorded: "ValueError: x"},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, MPI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
 			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
-			{Rank: 2, Details: "process 77\nwrote"},
+			{Rank: 2, Details: "process 77\nwrote", Counts: Counts{Recorded: 1, Stats: true, Total: figures().Sites[0].Counts}},
 		}},
 		&Stalled{On: true, Since: time.Minute},
 		&Stalled{},
@@ -85,6 +83,16 @@ func examples() []Message {
 		&Reach{Peer: 3, Addresses: []string{"10.0.0.2/24"}, Port: 4711, Limit: time.Second, Send: time.Millisecond},
 		&Reached{Peer: 3, Trouble: "refused", Address: "10.0.0.2:4711", Interface: "eth0", RoundTrip: 1, Bytes: 1 << 30, Took: time.Second},
 	}
+}
+
+// figures returns an example with all figures of a site.
+func figures() *Figures {
+	f := &Figures{Copies: 12e9, Figures: stats.Figures{Rank: 1, Begun: 5, Left: 9, Busy: 4, Uncounted: 1, Dropped: 2,
+		Sites: []stats.Site{{Op: "send", Place: "a/b.go:1"}}, Peers: []stats.Peer{{Rank: 0, Messages: 3, Bytes: 24}}}}
+	for i := range f.Sites[0].Numbers() {
+		f.Sites[0].Numbers()[i] = int64(i + 7)
+	}
+	return f
 }
 
 func stream(ms []Message) []byte {

@@ -16,27 +16,26 @@ type Figures struct {
 
 func (m *Figures) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	for _, t := range []*int64{&m.Begun, &m.Left, &m.Busy, &m.Copies} {
-		wire.Int(c, t, math.MinInt64, math.MaxInt64)
+	for _, n := range []*int64{&m.Begun, &m.Left, &m.Busy, &m.Uncounted, &m.Dropped, &m.Copies} {
+		wire.Int(c, n, math.MinInt64, math.MaxInt64)
 	}
 	c.Bools(&m.Ended)
-	wire.Uint(c, &m.Uncounted, math.MaxUint64)
-	wire.Uint(c, &m.Dropped, math.MaxUint64)
 	wire.List(c, &m.Sites, stats.Sites, func(s *stats.Site) {
 		c.String(&s.Op, MaxText)
 		c.String(&s.Place, MaxText)
-		for _, n := range []*uint64{&s.Calls, &s.Bytes, &s.Timed} {
-			wire.Uint(c, n, math.MaxUint64)
-		}
-		for _, t := range []*int64{&s.Time, &s.Fastest, &s.Slowest} {
-			wire.Int(c, t, math.MinInt64, math.MaxInt64)
-		}
+		counts(c, &s.Counts)
 	})
 	wire.List(c, &m.Peers, wire.MaxRanks, func(p *stats.Peer) {
 		c.Rank(&p.Rank)
 		wire.Uint(c, &p.Messages, math.MaxUint64)
 		wire.Uint(c, &p.Bytes, math.MaxUint64)
 	})
+}
+
+func counts(c *wire.Codec, m *stats.Counts) {
+	for i := range m.Numbers() {
+		wire.Int(c, &m.Numbers()[i], math.MinInt64, math.MaxInt64)
+	}
 }
 
 // MaxEvents bounds the events of a message.

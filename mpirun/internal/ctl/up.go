@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
+	"gompi/internal/stats"
 )
 
 // Hello is an agent's first message, the description of its host.
@@ -222,19 +223,16 @@ type Counts struct {
 	CPU      time.Duration // of its process
 	RSS      int64         // resident bytes of its process
 
-	Stats        bool   // it counts its calls (gompirun -stats), in the fields below
-	Calls, Bytes uint64 // in package stats' sense
-	InCalls      time.Duration
+	Stats bool         // it counts its calls (gompirun -stats)
+	Total stats.Counts // of all its calls
 }
 
 func (m *Counts) fields(c *wire.Codec) {
-	for _, n := range []*uint64{&m.Recorded, &m.Calls, &m.Bytes} {
-		wire.Uint(c, n, math.MaxUint64)
-	}
+	wire.Uint(c, &m.Recorded, math.MaxUint64)
 	wire.Int(c, &m.CPU, 0, math.MaxInt64)
 	wire.Int(c, &m.RSS, 0, math.MaxInt64)
-	wire.Int(c, &m.InCalls, 0, math.MaxInt64)
 	c.Bools(&m.Stats)
+	counts(c, &m.Total)
 }
 
 // A Mark is a collective: the communicator's id, and its number there, from 1.

@@ -109,7 +109,7 @@ func (j *Job) rank(host string, m *ctl.RankDoing) monitor.Rank {
 		CPU: m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
 	}
 	if c := &m.Counts; c.Stats {
-		r.Counts = &monitor.Counts{Calls: c.Calls, Bytes: c.Bytes, InCalls: c.InCalls.Seconds()}
+		r.Counts = monitor.CountsOf(&c.Total)
 	}
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gompi/internal/stats"
 )
 
 // A metric is one metric of jobs, or of running ranks.
@@ -45,6 +47,18 @@ var metrics = []metric{
 		counted(func(c *Counts) float64 { return float64(c.Bytes) })},
 	{"gompi_rank_calls_seconds_total", "counter", "Time in those calls.", nil,
 		counted(func(c *Counts) float64 { return c.InCalls })},
+}
+
+// Counts are a rank's counters with -stats.
+type Counts struct {
+	Calls   int64   `json:"calls"`
+	Bytes   int64   `json:"bytes"`
+	InCalls float64 `json:"in_calls"`
+}
+
+// CountsOf returns the counters of a rank whose calls have this total.
+func CountsOf(total *stats.Counts) *Counts {
+	return &Counts{Calls: total.Calls, Bytes: total.Bytes, InCalls: float64(total.Time) / 1e9}
 }
 
 func ofJob(value func(*Job) float64) func(*Job, func(string, float64)) {

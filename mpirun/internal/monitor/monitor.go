@@ -84,13 +84,6 @@ type Rank struct {
 	*Counts
 }
 
-// Counts are a rank's counters with -stats.
-type Counts struct {
-	Calls   uint64  `json:"calls"`
-	Bytes   uint64  `json:"bytes"`
-	InCalls float64 `json:"in_calls"`
-}
-
 // A Whereabouts is the place of a rank, and the way there.
 type Whereabouts struct {
 	Err   string   `json:"error,omitempty"`

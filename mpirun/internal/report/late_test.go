@@ -126,7 +126,7 @@ func (p *player) count(i int, op string, took int64) {
 		f.Sites = append(f.Sites, stats.Site{Op: op, Place: "a.c:" + op[4:]})
 	}
 	ns := took*ms + ms/100
-	f.Sites[k].Add(stats.Site{Calls: 1, Timed: 1, Time: ns, Fastest: ns, Slowest: ns})
+	f.Sites[k].Add(&stats.Counts{Calls: 1, Time: ns, Fastest: ns + 1, Slowest: ns})
 	f.Busy += ns
 }
 
@@ -239,9 +239,10 @@ func TestTheVerdictIsTheTruth(t *testing.T) {
 // Calls of two threads at once are no longer wait than one.
 func TestCallsAtOnceCountOnce(t *testing.T) {
 	c := New("./prog", 2)
+	ten := stats.Counts{Calls: 10, Time: 600 * ms, Slowest: 60 * ms}
 	for i, sites := range [][]stats.Site{
-		{{Op: "MPI_Recv", Calls: 10, Timed: 10, Time: 600 * ms, Slowest: 60 * ms}, {Op: "MPI_Barrier", Calls: 10, Timed: 10, Time: 600 * ms, Slowest: 60 * ms}},
-		{{Op: "MPI_Barrier", Calls: 10, Timed: 10, Time: 600 * ms, Slowest: 60 * ms}},
+		{{Op: "MPI_Recv", Counts: ten}, {Op: "MPI_Barrier", Counts: ten}},
+		{{Op: "MPI_Barrier", Counts: ten}},
 	} {
 		c.Add("here", &stats.Figures{Rank: i, Left: 1000 * ms, Busy: 610 * ms, Sites: sites}, 1e9)
 	}

@@ -14,11 +14,11 @@ type Rank struct {
 	Rank      int
 	Host      string
 	Elapsed   float64 // in the job
-	Calls     uint64
+	Calls     int64
 	InCalls   float64 // time in calls; simultaneous calls count once
 	Outside   float64 // time outside: the program computes
 	Share     float64 // InCalls of Elapsed, in percent
-	Uncounted uint64  `json:",omitempty"`
+	Uncounted int64   `json:",omitempty"`
 }
 
 var rankColumns = []column[Rank]{
@@ -40,8 +40,8 @@ type rank struct {
 	ended   bool          // the last process did not leave
 	sites   map[name]stats.Site
 	peers   map[int]stats.Peer
-	dropped uint64
-	missed  uint64 // calls without a site
+	dropped int64
+	missed  int64 // calls without a site
 	traces  []trace
 }
 
@@ -61,7 +61,7 @@ func (r *rank) add(host string, f *stats.Figures, run int) {
 		t.sites = append(t.sites, n)
 		sum := r.sites[n]
 		sum.Op, sum.Place = s.Op, s.Place
-		sum.Add(s)
+		sum.Add(&s.Counts)
 		r.sites[n] = sum
 	}
 	for _, p := range f.Peers {

@@ -20,7 +20,7 @@ func job(inCalls ...int64) *Collector {
 	for i, t := range inCalls {
 		c.Add("here", &stats.Figures{
 			Rank: i, Begun: 5, Left: 5 + 1000*ms, Busy: t,
-			Sites: []stats.Site{{Op: "MPI_Allreduce", Place: "a.c:1", Calls: 10, Bytes: 80, Timed: 10, Time: t, Fastest: 1000, Slowest: t / 5}},
+			Sites: []stats.Site{{Op: "MPI_Allreduce", Place: "a.c:1", Counts: stats.Counts{Calls: 10, Bytes: 80, Time: t, Fastest: 1001, Slowest: t / 5}}},
 			Peers: []stats.Peer{{Rank: (i + 1) % len(inCalls), Messages: 2, Bytes: 16}},
 		}, 1e9)
 	}
@@ -64,8 +64,8 @@ func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
 		c := New("train", 4)
 		for i := range 4 {
 			c.Add("here", &stats.Figures{Rank: i, Left: 5400 * ms, Busy: tt.bcast[i] + tt.wait[i], Sites: []stats.Site{
-				{Op: "bcast", Place: "train/setup.go:128", Calls: 1, Timed: 1, Time: tt.bcast[i], Slowest: tt.bcast[i]},
-				{Op: "wait", Place: "train/trainer.go:183", Calls: 120, Timed: 120, Time: tt.wait[i], Slowest: 20 * ms},
+				{Op: "bcast", Place: "train/setup.go:128", Counts: stats.Counts{Calls: 1, Time: tt.bcast[i], Slowest: tt.bcast[i]}},
+				{Op: "wait", Place: "train/trainer.go:183", Counts: stats.Counts{Calls: 120, Time: tt.wait[i], Slowest: 20 * ms}},
 			}}, 1e9)
 		}
 		s := c.Summary()
@@ -80,7 +80,7 @@ func TestTheLatestIsTheVerdicts(t *testing.T) {
 	c := New("train", 2)
 	for i, took := range []int64{200 * ms, 80 * ms} {
 		c.Add("here", &stats.Figures{Rank: i, Left: 1000 * ms, Busy: took, Sites: []stats.Site{
-			{Op: "allreduce", Place: "a.go:1", Calls: 10, Timed: 10, Time: took, Slowest: []int64{199 * ms, 10 * ms}[i]}}}, 1e9)
+			{Op: "allreduce", Place: "a.go:1", Counts: stats.Counts{Calls: 10, Time: took, Slowest: []int64{199 * ms, 10 * ms}[i]}}}}, 1e9)
 	}
 	if s := c.Summary(); !slices.Equal(s.Late, []int{0}) || s.Sites[0].Latest != 0 {
 		t.Errorf("%s; %d came last: want rank 0", s.Verdict, s.Sites[0].Latest)
@@ -90,7 +90,7 @@ func TestTheLatestIsTheVerdicts(t *testing.T) {
 // A thread that waits for requests does not make its rank a waiting rank.
 func TestWhoServesDoesNotWait(t *testing.T) {
 	c := job(100*ms, 300*ms)
-	c.Add("here", &stats.Figures{Rank: 0, Sites: []stats.Site{{Op: "probe", Calls: 3, Timed: 3, Time: 1000 * ms, Slowest: 900 * ms}}}, 1e9)
+	c.Add("here", &stats.Figures{Rank: 0, Sites: []stats.Site{{Op: "probe", Counts: stats.Counts{Calls: 3, Time: 1000 * ms, Slowest: 900 * ms}}}}, 1e9)
 	if s := c.Summary(); !slices.Equal(s.Late, []int{0}) {
 		t.Errorf("%s: want rank 0, which was in collectives for the least time", s.Verdict)
 	}
@@ -100,7 +100,7 @@ func TestSitesOfAllRanksAreAddedUp(t *testing.T) {
 	c := job(300*ms, 100*ms)
 	c.Run()
 	c.Add("there", &stats.Figures{Rank: 1, Begun: 0, Left: 500 * ms, Busy: 40 * ms,
-		Sites: []stats.Site{{Op: "MPI_Recv", Place: "a.c:2", Calls: 4, Timed: 4, Time: 40 * ms, Fastest: 2 * ms, Slowest: 20 * ms}}}, 2e9)
+		Sites: []stats.Site{{Op: "MPI_Recv", Place: "a.c:2", Counts: stats.Counts{Calls: 4, Time: 40 * ms, Fastest: 2*ms + 1, Slowest: 20 * ms}}}}, 2e9)
 	c.Lost("elsewhere")
 	s := c.Summary()
 	reduce, recv := s.Sites[0], s.Sites[1]
@@ -125,8 +125,8 @@ func TestEachFormHasTheFigures(t *testing.T) {
 	c := job(300*ms, 100*ms)
 	c.Run()
 	c.Add("there", &stats.Figures{Rank: 1, Left: 500 * ms, Busy: 40 * ms, Uncounted: 3, Sites: []stats.Site{
-		{Op: "MPI_Recv", Calls: 4, Timed: 4, Time: 40 * ms, Fastest: 2 * ms, Slowest: 20 * ms},
-		{Op: "MPI_Barrier", Place: "a.c:<2>", Calls: 1, Timed: 1, Time: 123456789, Fastest: 123456789, Slowest: 123456789}}}, 2e9)
+		{Op: "MPI_Recv", Counts: stats.Counts{Calls: 4, Time: 40 * ms, Fastest: 2*ms + 1, Slowest: 20 * ms}},
+		{Op: "MPI_Barrier", Place: "a.c:<2>", Counts: stats.Counts{Calls: 1, Time: 123456789, Fastest: 123456790, Slowest: 123456789}}}}, 2e9)
 	c.Lost("elsewhere")
 	s := c.Summary()
 	var b strings.Builder

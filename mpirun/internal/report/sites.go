@@ -13,7 +13,7 @@ import (
 type Site struct {
 	Op, Place      string
 	Ranks          int // number of calling ranks
-	Calls, Bytes   uint64
+	Calls, Bytes   int64
 	Time           float64 // of all ranks
 	Min, Mean, Max float64 // of one rank
 	Imbalance      float64 // Max above Mean, in percent
@@ -86,7 +86,7 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 // fastest call of any rank. The last rank is chosen as in the verdict.
 func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	line := Site{Op: n.op, Place: n.place, Ranks: len(of), Latest: -1}
-	sum, least := stats.Site{}, -1.0
+	sum, least := stats.Counts{}, -1.0
 	for _, s := range of {
 		t := seconds(s.Time)
 		if sum.Calls == 0 || t < line.Min {
@@ -96,7 +96,7 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 		if mean := t / float64(s.Calls); least < 0 || mean < least {
 			least = mean
 		}
-		sum.Add(s)
+		sum.Add(&s.Counts)
 	}
 	line.Calls, line.Bytes, line.Time, line.Slowest = sum.Calls, sum.Bytes, seconds(sum.Time), seconds(sum.Slowest)
 	line.Mean = line.Time / float64(len(of))
@@ -104,7 +104,7 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 		line.Imbalance = 100 * (line.Max/line.Mean - 1)
 	}
 	if !collective(n.op) {
-		least = seconds(sum.Fastest)
+		least = seconds(max(0, sum.Fastest-1))
 	} else if line.Latest = latest(of, often, elapsed); line.Latest < 0 {
 		line.Latest = latest(of, once, elapsed)
 	}

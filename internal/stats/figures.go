@@ -4,7 +4,41 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sync/atomic"
+	"unsafe"
 )
+
+// counters are a rank's counters that belong to no site.
+//
+//c:struct gompi_counters
+type counters struct {
+	begun, left   atomic.Int64  // on the clock of seg.Now, 0 before
+	uncounted     atomic.Int64  // calls without room for their site
+	moved         atomic.Uint64 // bytes of an MPI program
+	next          atomic.Uint64 // events written
+	peers, events uint64
+	seed          uint64 // selects the timed calls, differently on each rank
+	clock         int64  // cost of reading the clock, in nanoseconds
+	inside        atomic.Uint64
+	busy          atomic.Int64 // time during which some thread was in a timed call, in nanoseconds
+	latest        atomic.Int64 // site of the timed call that began last
+	_             [4]uint64
+}
+
+// A site is one place that calls one function.
+//
+//c:struct gompi_site
+type site struct {
+	key atomic.Uint64 // 0: free
+	Counts
+	isShort  atomic.Uint64 // 1 if the average call is short, so that calls are sampled
+	ofPython atomic.Uint64 // 1 if mpi4py calls here, for lines of Python that have sites themselves
+	named    atomic.Uint64 // 1 when the texts are written
+	//c:type char
+	op [32]byte
+	//c:type char
+	place [80]byte
+}
 
 // Figures are the statistics of one rank.
 type Figures struct {
@@ -14,20 +48,43 @@ type Figures struct {
 	Busy      int64 // time in which some thread was in a call, in nanoseconds
 	Open      int64 // the part of Busy in the call in which the process ended
 	Ended     bool  // the process ended before it left the job
-	Uncounted uint64
+	Uncounted int64
+	Dropped   int64 // calls that the trace has overwritten
 	Sites     []Site
 	Peers     []Peer
-	Dropped   uint64 // calls that the trace has overwritten
 }
 
 // A Site is one place that calls one function.
 type Site struct {
-	Op, Place    string
-	Calls, Bytes uint64
-	Timed        uint64 // calls
-	Time         int64  // of all calls, in nanoseconds
-	Fastest      int64  // of the timed calls
-	Slowest      int64
+	Op, Place string
+	Counts
+}
+
+// Counts are the figures of a site: in memory, where all accesses are atomic, and in reports.
+type Counts struct {
+	Calls, Bytes     int64
+	Timed            int64 // calls
+	Time             int64 // of all calls in nanoseconds, estimated from the timed calls
+	Fastest, Slowest int64 // of the timed calls; Fastest is one more, and 0 before the first
+}
+
+// sums add up each figure of Counts, over ranks and places.
+var sums = [...]func(a, b int64) int64{plus, plus, plus, plus, least, most}
+
+var _ [len(sums) * 8]byte = [unsafe.Sizeof(Counts{})]byte{}
+
+func plus(a, b int64) int64  { return a + b }
+func most(a, b int64) int64  { return max(a, b) }
+func least(a, b int64) int64 { return int64(min(uint64(a)-1, uint64(b)-1) + 1) } // 0 is none
+
+// Numbers returns the figures.
+func (c *Counts) Numbers() *[len(sums)]int64 { return (*[len(sums)]int64)(unsafe.Pointer(c)) }
+
+// Add adds the figures of another rank or place.
+func (c *Counts) Add(more *Counts) {
+	for i, n := range c.Numbers() {
+		c.Numbers()[i] = sums[i](n, atomic.LoadInt64(&more.Numbers()[i]))
+	}
 }
 
 // A Peer counts the messages to a rank.
@@ -82,11 +139,10 @@ func (f *Figures) EndedIn(op, place string, took int64) {
 }
 
 // Totals returns the sum over all sites of a local rank, which may still be running.
-func (m *Memory) Totals(local int) (t Site) {
+func (m *Memory) Totals(local int) (t Counts) {
 	a := m.area(local)
 	for i := range a.sites {
-		s := &a.sites[i]
-		t.Add(Site{Calls: s.calls.Load(), Bytes: s.bytes.Load(), Time: s.time.Load()})
+		t.Add(&a.sites[i].Counts)
 	}
 	t.Calls += a.uncounted.Load()
 	return t
@@ -99,7 +155,7 @@ func (f *Figures) readSites(a *area) (at [Sites]int) {
 	for i := range a.sites {
 		s := &a.sites[i]
 		at[i] = -1
-		if s.key.Load() == 0 || s.calls.Load() == 0 {
+		if s.key.Load() == 0 || atomic.LoadInt64(&s.Calls) == 0 {
 			continue
 		}
 		name := [2]string{"?", ""}
@@ -112,30 +168,15 @@ func (f *Figures) readSites(a *area) (at [Sites]int) {
 			byName[name] = k
 			f.Sites = append(f.Sites, Site{Op: name[0], Place: name[1]})
 		}
-		f.Sites[k].Add(Site{
-			Calls: s.calls.Load(), Bytes: s.bytes.Load(), Timed: s.timed.Load(),
-			Time: s.time.Load(), Fastest: max(0, s.fastest.Load()-1), Slowest: s.slowest.Load(),
-		})
+		f.Sites[k].Add(&s.Counts)
 		at[i] = k
 	}
 	return at
 }
 
-// Add adds the figures of another rank or place at the same site.
-func (s *Site) Add(t Site) {
-	if t.Timed > 0 && (s.Timed == 0 || t.Fastest < s.Fastest) {
-		s.Fastest = t.Fastest
-	}
-	s.Slowest = max(s.Slowest, t.Slowest)
-	s.Calls, s.Bytes, s.Timed, s.Time = s.Calls+t.Calls, s.Bytes+t.Bytes, s.Timed+t.Timed, s.Time+t.Time
-}
-
 func text(b []byte) string { return string(bytes.TrimRight(b, "\x00")) }
 
 func (f *Figures) readEvents(a *area, at [Sites]int) (events []Event) {
-	if len(a.events) == 0 {
-		return nil
-	}
 	for i := range a.events {
 		e := &a.events[i]
 		stamp := e.stamp.Load()
@@ -148,6 +189,6 @@ func (f *Figures) readEvents(a *area, at [Sites]int) (events []Event) {
 		}
 	}
 	slices.SortFunc(events, func(x, y Event) int { return cmp.Compare(x.Begin, y.Begin) })
-	f.Dropped = a.next.Load() - uint64(len(events))
+	f.Dropped = int64(a.next.Load()) - int64(len(events))
 	return events
 }
