@@ -9,10 +9,10 @@
 //	header      4096 bytes: how many ranks, peers and events there are
 //	worlds      4 bytes for each local rank: its rank in the job
 //	area        one per local rank, in whole pages:
-//	  counters  128 bytes
-//	  sites     Sites x 192 bytes, found by their keys: a table with linear probing
-//	  peers     peers x 16 bytes: messages and bytes sent, by rank in the job
-//	  events    events x 48 bytes: a ring of the latest calls, with -trace alone
+//	  counters  of the rank
+//	  sites     Sites, found by their keys: a table with linear probing
+//	  peers     messages and bytes sent, by rank in the job
+//	  events    a ring of the latest calls, with -trace alone
 //
 // C writes the same memory: mpi/libmpi/face/counted.c.
 //
@@ -75,13 +75,7 @@ type event struct {
 	bytes           uint64
 }
 
-// The layout depends on the sizes of these types.
-var (
-	_ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
-	_ [128]byte        = [unsafe.Sizeof(counters{})]byte{}
-	_ [192]byte        = [unsafe.Sizeof(site{})]byte{}
-	_ [48]byte         = [unsafe.Sizeof(event{})]byte{}
-)
+var _ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
 
 // A Memory is the statistics of a host.
 type Memory struct {
@@ -107,7 +101,9 @@ func shape(ranks, places int, trace bool) header {
 }
 
 func (h *header) stride() int {
-	return wholePages(128 + Sites*192 + int(h.peers)*16 + int(h.events)*48)
+	n := unsafe.Sizeof(counters{}) + Sites*unsafe.Sizeof(site{})
+	n += uintptr(h.peers)*unsafe.Sizeof(peer{}) + uintptr(h.events)*unsafe.Sizeof(event{})
+	return wholePages(int(n))
 }
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
@@ -148,9 +144,11 @@ type area struct {
 
 func (m *Memory) area(local int) area {
 	at := unsafe.Pointer(&m.mem[m.head.areas()+local*m.head.stride()])
-	a := area{counters: (*counters)(at), sites: (*[Sites]site)(unsafe.Add(at, 128))}
-	at = unsafe.Add(at, 128+Sites*192)
+	a := area{counters: (*counters)(at)}
+	a.sites = (*[Sites]site)(unsafe.Add(at, unsafe.Sizeof(*a.counters)))
+	at = unsafe.Add(unsafe.Pointer(a.sites), unsafe.Sizeof(*a.sites))
 	a.peers = unsafe.Slice((*peer)(at), m.head.peers)
-	a.events = unsafe.Slice((*event)(unsafe.Add(at, m.head.peers*16)), m.head.events)
+	at = unsafe.Add(at, uintptr(m.head.peers)*unsafe.Sizeof(peer{}))
+	a.events = unsafe.Slice((*event)(at), m.head.events)
 	return a
 }
