@@ -23,9 +23,6 @@ type allocation struct {
 	mapped []byte // ordinary memory outside Go's heap, nil if there is none
 }
 
-// transportable reports whether x can be registered with transports.
-func (x *allocation) transportable() bool { return x.off >= 0 || x.mapped != nil }
-
 type allocations struct {
 	mu  sync.Mutex
 	all []allocation
@@ -71,15 +68,22 @@ func (c *Comm) Alloc(ctx context.Context, t mem.Type, n int) (mem.Buffer, error)
 	if err != nil {
 		return mem.Buffer{}, c.fault(calls.Alloc.String(), -1, err)
 	}
-	if x.transportable() { // before Close can free the memory
-		if err := c.e.Mover.Register(x.b); err != nil {
-			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
-		}
-	}
+	c.register(x) // before Close can free the memory
 	if c.allocations.add(x); x.off >= 0 {
 		c.exec.Paths.AddAllocations(1)
 	}
 	return x.b, nil
+}
+
+// register registers x with transports, if x can be.
+func (c *Comm) register(x allocation) {
+	if x.off < 0 && x.mapped == nil {
+		return
+	}
+	if err := c.e.Mover.Register(x.b); err != nil {
+		c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(),
+			"err", err)
+	}
 }
 
 // Free gives back b, which Alloc of c has returned. Free is collective.
@@ -93,7 +97,7 @@ func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
 		return BadArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
 	}
 	o := call.Call{Fingerprint: call.Fingerprint{Kind: calls.Free, Type: b.Type(), Count: int64(b.Len())}}
-	if err := c.ops.run(ctx, c, &o); err != nil {
+	if err := c.ops.Run(ctx, &o); err != nil {
 		return err
 	}
 	if c.allocations.take(b); x.off >= 0 {
@@ -162,9 +166,17 @@ func (c *Comm) freeAllocations(safe bool) {
 	}
 }
 
-func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, error) {
+// checkElements refuses a number of elements to allocate.
+func checkElements(t mem.Type, n int) error {
 	if !t.Valid() || n < 0 || n > math.MaxInt/t.Size() {
-		return allocation{}, BadArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
+		return BadArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
+	}
+	return nil
+}
+
+func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, error) {
+	if err := checkElements(t, n); err != nil {
+		return allocation{}, err
 	}
 	f := call.Fingerprint{Kind: calls.Alloc, Type: t, Count: int64(n)}
 	switch {
@@ -189,7 +201,8 @@ func (c *Comm) ordinary(t mem.Type, n int) (allocation, error) {
 	registers := n > 0 && c.e.Mover.Registers()
 	if size := n * t.Size(); registers || size >= leastProbed {
 		c.sweepMapped()
-		bytes, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+		const access, private = syscall.PROT_READ | syscall.PROT_WRITE, syscall.MAP_PRIVATE | syscall.MAP_ANON
+		bytes, err := syscall.Mmap(-1, 0, size, access, private)
 		switch {
 		case err != nil:
 			return allocation{}, fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), err)
@@ -261,7 +274,7 @@ func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) 
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(mem.Of(mine), mem.Of(all))
 	o.Fingerprint = f
-	err := c.ops.run(ctx, c, o)
+	err := c.ops.Run(ctx, o)
 	return all, err
 }
 
@@ -303,4 +316,69 @@ func (c *Comm) refusal(r, size int, why error) error {
 		return fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), why)
 	}
 	return fmt.Errorf("%w: rank %d has no %s", ErrMemory, r, seg.Amount(int64(size)))
+}
+
+// AllocLocal is Alloc for this rank alone, without messages. The memory belongs to the process.
+// FreeLocal gives it back, or Close of the last Comm does.
+func (c *Comm) AllocLocal(t mem.Type, n int) (mem.Buffer, error) {
+	x, err := c.allocateLocal(t, n)
+	if err != nil {
+		return mem.Buffer{}, c.fault("alloc_local", -1, err)
+	}
+	c.register(x)
+	c.local.add(x)
+	return x.b, nil
+}
+
+// FreeLocal gives back b, which AllocLocal of any of this process's Comms has returned.
+func (c *Comm) FreeLocal(b mem.Buffer) error {
+	x, ok := c.local.take(b)
+	if !ok {
+		err := BadArgument("%d elements of %v: want what AllocLocal has returned, once", b.Len(), b.Type())
+		return c.fault("free_local", -1, err)
+	}
+	if x.off < 0 || !c.suspect.Load() {
+		c.freeWhenUnused(x)
+	}
+	return nil
+}
+
+func (c *Comm) allocateLocal(t mem.Type, n int) (allocation, error) {
+	if err := checkElements(t, n); err != nil {
+		return allocation{}, err
+	}
+	if n > 0 && c.memory != nil {
+		return c.memory.allocate(c.e, t, n)
+	}
+	if err := hasRoom(n*t.Size(), seg.MemoryLimit()); err != nil {
+		return allocation{}, err
+	}
+	return c.ordinary(t, n)
+}
+
+// hasRoom returns an error if a host has fewer bytes left.
+func hasRoom(size int, limit seg.Limit) error {
+	if int64(size) > limit.Left {
+		return fmt.Errorf("%w: this rank wants %s, %v", ErrMemory, seg.Amount(int64(size)), limit)
+	}
+	return nil
+}
+
+// allocate allocates n elements in the heap, without communication.
+func (m *hostMemory) allocate(e *message.Engine, t mem.Type, n int) (allocation, error) {
+	m.sweep(e)
+	size := n * t.Size()
+	if err := hasRoom(size, m.limit()); err != nil {
+		return allocation{}, err
+	}
+	off, err := m.heap.Reserve(size)
+	if err != nil {
+		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	bytes, err := m.heap.Claim(off)
+	if err != nil {
+		m.heap.Free(off)
+		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	return allocation{mem.HostBytes(t, n, bytes), off, nil}, nil
 }

@@ -10,11 +10,13 @@ import (
 
 	"gompi/internal/boot"
 	"gompi/internal/core/exec"
+	"gompi/internal/core/group"
 	"gompi/internal/core/message"
 	"gompi/internal/core/path"
 	"gompi/internal/core/progress"
 	"gompi/internal/core/round"
 	"gompi/internal/core/shmsync"
+	"gompi/internal/core/turn"
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
@@ -31,17 +33,15 @@ type Comm struct {
 	base        string      // name without the suffixes of Shrink and Restore
 	renewals    int         // by Shrink and Restore, in a row
 	rules       *path.Rules
-	exec        exec.Exec // of collectives
-	ops         opQueue
+	exec        exec.Exec     // of collectives
+	ops         turn.Queue    // of collectives
 	round       *round.Round  // the collective in progress
-	performs    bool          // a collective is being performed; owned by its goroutine
 	onHost      bool          // no rank's buffers are on a device
 	block       shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
 	allocations allocations   // of Alloc
-	maker       maker         // of CreateGroup
+	maker       group.Maker   // of CreateGroup
 	votes       atomic.Uint64 // calls of Shrink and Agree
 	gaveUp      atomic.Bool   // in a Shrink or Restore: this rank votes no more
-	shut        atomic.Bool   // Close was called
 }
 
 // firstName is the name of the first communicator.
@@ -58,7 +58,6 @@ type process struct {
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
-	detach  *detacher   // nil where no agent takes back the memory of ranks that died
 	mapped  allocations // given back, but a peer or a transport may still use them
 	local   allocations // of AllocLocal
 	suspect atomic.Bool // a collective has failed: peers may still write to its vectors in the heap
@@ -126,18 +125,18 @@ func (c *Comm) Abort(code int, reason string) error {
 
 // Close closes c on this rank. Closing the last communicator leaves the job.
 func (c *Comm) Close(ctx context.Context) error {
-	if c.shut.Swap(true) {
+	if c.ops.Closed.Swap(true) {
 		return nil
 	}
-	c.maker.close(ctx, c)
-	alone := c.ops.begin() // until the Channel is closed: nothing begins in between
+	c.maker.Close()
+	alone := c.ops.Begin() // until the Channel is closed: nothing begins in between
 	if alone {
 		c.round.Recall()
 	}
 	broken := c.part(ctx, alone)
 	c.ch.Close()
 	if alone {
-		c.ops.end(c)
+		c.ops.End()
 	}
 	safe := broken == nil && alone // no peer writes to memory of c: queued collectives find c closed
 	c.freeAllocations(safe)
@@ -175,9 +174,9 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 // is freed.
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
-	c.ops.whenOver(func() {
+	c.ops.WhenOver(func() {
 		c.give(c.block)
-		c.detach.over(c)
+		c.ch.ReleaseMemory()
 		if c.exec.NCCL != nil {
 			c.exec.NCCL.Close(broken, func() { close(over) })
 		} else {
@@ -202,7 +201,7 @@ func (c *Comm) CloseWhenIdle() (closed <-chan error) {
 	}
 	go func() { // ends as operations do: when their peers have done their part, or when c breaks
 		over := make(chan struct{})
-		c.ops.whenOver(func() { close(over) })
+		c.ops.WhenOver(func() { close(over) })
 		<-over
 		c.ch.Drain()
 		ended <- c.Close(progress.InBackground(context.Background()))
@@ -213,14 +212,16 @@ func (c *Comm) CloseWhenIdle() (closed <-chan error) {
 // closesAtOnce reports whether nothing is under way and Close waits for no rank. Nothing is started
 // any more.
 func (c *Comm) closesAtOnce() bool {
-	return c.ops.state.Load() == idle && !c.ch.Busy() && c.exec.NCCL == nil && !c.round.PartWaits()
+	return c.ops.Idle() && !c.ch.Busy() && c.exec.NCCL == nil && !c.round.PartWaits()
 }
 
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *message.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, stats: p.stats, base: name, rules: rules, round: round.Of(ch)}
-	p.detach.opened(c)
+	c.maker.Engine, c.maker.Parent = p.e, ch
+	ch.HoldMemory()
+	c.ops.Engine, c.ops.Ch, c.ops.Round, c.ops.Exec, c.ops.Suspect = p.e, ch, c.round, &c.exec, &p.suspect
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: c.round, Staging: &p.staging}
 	c.onHost = c.firstWith(true) < 0
 	c.setUpNCCL()

@@ -63,7 +63,9 @@ func (c *Comm) recvStaged(b mem.Buffer, recv func(mem.Buffer) (message.Status, e
 	return st, c.received(s, st, err)
 }
 
-func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer) (message.Status, error) {
+func (c *Comm) sendrecvStaged(
+	ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer,
+) (message.Status, error) {
 	out := exec.Stage{Host: send}
 	if staged(send) {
 		var err error
@@ -95,7 +97,7 @@ func (c *Comm) startStaged(k requestKind, peer, tag int, b mem.Buffer) message.H
 }
 
 func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s exec.Stage) {
-	st, _, err := c.e.Wait(progress.InBackground(context.Background()), m) // ends with the message, or with the communicator
+	st, _, err := c.e.Wait(progress.InBackground(context.Background()), m) // ends at the latest when c breaks
 	if k == recvRequest {
 		err = c.received(s, st, err)
 	} else {

@@ -6,27 +6,26 @@ import (
 	"fmt"
 	"slices"
 
+	"gompi/internal/core/call"
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/message"
 	"gompi/internal/core/record"
+	"gompi/internal/core/turn"
 )
 
 // The reasons an operation fails, for errors.Is.
 var (
-	ErrMismatch  = liveness.ErrMismatch
-	ErrRevoked   = liveness.ErrRevoked
-	ErrLeft      = liveness.ErrLeft
-	ErrClosed    = liveness.ErrClosed
-	ErrTruncated = message.ErrTruncated
-	ErrType      = message.ErrType
-	// ErrConcurrent: two goroutines were inside blocking collectives of a communicator; Dup it
-	// instead.
-	ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
+	ErrMismatch   = liveness.ErrMismatch
+	ErrRevoked    = liveness.ErrRevoked
+	ErrLeft       = liveness.ErrLeft
+	ErrClosed     = liveness.ErrClosed
+	ErrTruncated  = message.ErrTruncated
+	ErrType       = message.ErrType
+	ErrArgument   = call.ErrArgument
+	ErrConcurrent = turn.ErrConcurrent
 	// ErrMemory: some rank has less memory than requested of Alloc. All ranks get ErrMemory;
 	// nothing was taken and nothing is broken.
 	ErrMemory = errors.New("not enough memory")
-	// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
-	ErrArgument = errors.New("bad argument")
 )
 
 // Errors with details, for errors.As.
@@ -66,7 +65,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ofTheProgram are the reasons that a line of the program explains.
-var ofTheProgram = [...]error{ErrArgument, liveness.ErrMismatch, message.ErrTruncated, message.ErrType, ErrConcurrent, liveness.ErrClosed,
+var ofTheProgram = [...]error{ErrArgument, ErrMismatch, ErrTruncated, ErrType, ErrConcurrent, ErrClosed,
 	context.DeadlineExceeded, context.Canceled}
 
 // fault wraps err, nil included, with the place of the failure.
@@ -88,6 +87,4 @@ func (c *Comm) fault(op string, peer int, err error) error {
 }
 
 // BadArgument returns an ErrArgument with a text.
-func BadArgument(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
-}
+func BadArgument(format string, args ...any) error { return call.BadArgument(format, args...) }

@@ -41,7 +41,7 @@ func (c *Comm) Launcher() boot.Boot { return c.boot }
 func (c *Comm) ReduceWithout(ctx context.Context, send, recv mem.Buffer) error {
 	o := new(call.Call).Allreduce(send, recv, call.Op{Kind: mem.Sum})
 	o.Op.Kind = 0
-	return c.fault(calls.Allreduce.String(), -1, c.ops.run(ctx, c, o))
+	return c.fault(calls.Allreduce.String(), -1, c.ops.Run(ctx, o))
 }
 
 // SharesMemory reports whether the ranks of c do collectives through memory.

@@ -192,12 +192,12 @@ func TestMemoryOfARankOverUCXIsReached(t *testing.T) {
 			d.Progress(false)
 		}
 		flush, _, err := m.Flush()
-		if err := errors.Join(err, comm.WaitAll(ctx, comm.Request(flush))); err != nil {
+		if err := errors.Join(err, comm.WaitAll(ctx, comm.Request(d.Promised(flush)))); err != nil {
 			return err
 		}
 		for at := 0; at < n; {
 			k, read, err := m.Read(uintptr(bases[1])+uintptr(at), got[at:])
-			if err := errors.Join(err, comm.WaitAll(ctx, comm.Request(read))); err != nil {
+			if err := errors.Join(err, comm.WaitAll(ctx, comm.Request(d.Promised(read)))); err != nil {
 				return err
 			}
 			at += k

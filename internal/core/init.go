@@ -102,7 +102,7 @@ func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, er
 		return nil, err
 	}
 	info := f.Boot.Info()
-	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
+	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
 	if cfg.mpi != nil {
 		p.rec.CallsMPI(func(comm uint64) seg.CommName {
 			name, isPersistent := cfg.mpi.Names(comm)
@@ -114,11 +114,11 @@ func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, er
 	}
 	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
-		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), ReadsSooner: cfg.readsSooner, Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
-		Sleeps: sleepsOf(p.stats), Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
+		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), ReadsSooner: cfg.readsSooner, Log: cfg.Logger,
+		Left: leftOf(info), Collectives: round.New, Sleeps: sleepsOf(p.stats), Lender: &p.staging,
+		Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
 	})
 	p.e = e
-	p.detach.of(e)
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, func() { e.Live.HandleEvents() })
 	if err != nil {
@@ -397,8 +397,8 @@ func (c *Comm) logWays(ctx context.Context) {
 
 // ways returns a line for each collective of c: the Path and algorithm for each range of sizes.
 func (c *Comm) ways() string {
-	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, collectives go through\n%s",
-		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
+	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, "+
+		"collectives go through\n%s", c.Size(), len(c.hosts()), c.exec.Paths.Describe())
 }
 
 // unexpected returns the memory that this rank may use for unexpected messages: an equal share of a

@@ -27,7 +27,8 @@ func (c *Comm) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
 // none is under way.
 func (c *Comm) LendTeam(l *lease.Lease, slot int) {
 	if c.exec.Shared != nil && c.round.MayLend(l) {
-		c.ops.whenIdle(func() { c.round.Lend(l, slot, c.allLocals, c.mostLent()) })
+		locals := func() []world.LocalRank { return c.locals(c.hosts()[0]) } // all members are on this host
+		c.ops.WhenIdle(func() { c.round.Lend(l, slot, locals, c.mostLent()) })
 	}
 }
 
@@ -52,9 +53,6 @@ func (c *Comm) CountersForC(tool bool) (counters, worlds unsafe.Pointer, on bool
 	}
 	return counters, worlds, c.stats.On(), err
 }
-
-// allLocals returns the local ranks of all members, which are on this host.
-func (c *Comm) allLocals() []world.LocalRank { return c.locals(c.hosts()[0]) }
 
 // mostLent returns which collectives C may do.
 func (c *Comm) mostLent() (most lease.Most) {

@@ -89,7 +89,9 @@ func (c *Comm) recv(ctx context.Context, from, tag int, b mem.Buffer) (Status, e
 }
 
 // Sendrecv sends and receives at the same time.
-func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer) (Status, error) {
+func (c *Comm) Sendrecv(
+	ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer,
+) (Status, error) {
 	out, in := c.checkSend(to, sendTag), c.checkInto(from, recvTag, recv)
 	if out != nil || in != nil {
 		return c.half(ctx, out, to, sendTag, send, in, from, recvTag, recv)
@@ -106,7 +108,9 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, f
 }
 
 // sendrecv is Sendrecv with arguments that were checked.
-func (c *Comm) sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer) (Status, error) {
+func (c *Comm) sendrecv(
+	ctx context.Context, to, sendTag int, send mem.Buffer, from, recvTag int, recv mem.Buffer,
+) (Status, error) {
 	if staged(send) || staged(recv) {
 		st, err := c.sendrecvStaged(ctx, to, sendTag, send, from, recvTag, recv)
 		return st, c.fault("sendrecv", from, err)
@@ -120,7 +124,9 @@ func (c *Comm) sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, f
 
 // half does one half of a Sendrecv whose other half is with ProcNull. out and in are the outcomes
 // of the checks.
-func (c *Comm) half(ctx context.Context, out error, to, sendTag int, send mem.Buffer, in error, from, recvTag int, recv mem.Buffer) (Status, error) {
+func (c *Comm) half(
+	ctx context.Context, out error, to, sendTag int, send mem.Buffer, in error, from, recvTag int, recv mem.Buffer,
+) (Status, error) {
 	switch {
 	case out != nil && out != errProcNull:
 		return Status{}, c.fault("sendrecv", -1, out)

@@ -30,7 +30,8 @@ func (p *process) counts(info *boot.Info, mpi *MPI) (*stats.Rank, error) {
 	}
 	switch {
 	case mem == nil && mpi != nil:
-		return stats.Later(int(info.LocalRank), mpi.Count, func() (*stats.Memory, error) { return ownCounts(info) }), nil
+		own := func() (*stats.Memory, error) { return ownCounts(info) }
+		return stats.Later(int(info.LocalRank), mpi.Count, own), nil
 	case mem == nil:
 		return nil, nil
 	}

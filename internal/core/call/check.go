@@ -9,6 +9,14 @@ import (
 	"gompi/internal/mem"
 )
 
+// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
+var ErrArgument = errors.New("bad argument")
+
+// BadArgument returns an ErrArgument with a text.
+func BadArgument(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
+}
+
 // Check returns an error if c's arguments are wrong on a rank, before anything is sent. Arguments
 // without a meaning on this rank are ignored. Check completes the Fingerprint of a call of
 // mem.Opaque.

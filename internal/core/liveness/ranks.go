@@ -43,7 +43,6 @@ type Config struct {
 	Messages Messages
 	Progress *progress.Engine           // its lock guards the Ranks
 	Left     func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	Died     func(rank world.Rank)      // is called when the launcher reports a death; may be nil
 	Log      *slog.Logger
 }
 
@@ -62,6 +61,7 @@ type Ranks struct {
 	ends      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
 	why       string // why the job ends, as the launcher reports
 	ballots   map[ballotKey]*ballot
+	detach    *detacher // nil where no agent takes back the memory of ranks that died
 }
 
 // A fate is a rank's end, or its loss.
@@ -75,7 +75,7 @@ type fate struct {
 func (k *Ranks) Init(cfg Config) {
 	k.cfg, k.fates, k.ballots, k.comms = cfg, map[world.Rank]*fate{}, map[ballotKey]*ballot{}, map[uint64]*Comm{}
 	if cfg.Boot != nil {
-		k.flight = cfg.Boot.Info().Flight()
+		k.flight, k.detach = cfg.Boot.Info().Flight(), newDetacher(k)
 	}
 }
 
@@ -160,31 +160,6 @@ func (k *Ranks) awaits(rank world.Rank) bool {
 	return false
 }
 
-// Detach gives up the memory that a dead rank shares with this rank. It reports false, and does
-// nothing, if the job ends. From then on no transport reads or writes memory of the dead rank,
-// and every communicator that holds it is broken, including communicators opened later. Running
-// collectives through shared memory may still touch the dead rank's memory. Detach takes the
-// lock.
-func (k *Ranks) Detach(rank world.Rank) bool {
-	k.cfg.Progress.Lock()
-	defer k.cfg.Progress.Exit()
-	if k.ends {
-		return false
-	}
-	// Until now communicators continued without a rank that had left before its death. From now on
-	// they fail.
-	if f := k.fates[rank]; f != nil && f.died != nil {
-		f.lost = f.died
-		p := k.cfg.Peers.Peer(rank)
-		p.Lost = f.died
-		for _, c := range k.comms {
-			c.dismiss(p, true)
-		}
-	}
-	k.cfg.Peers.Detach(rank)
-	return true
-}
-
 // TransportLost handles an error after which a transport reaches a rank no more.
 func (k *Ranks) TransportLost(rank world.Rank, err error) {
 	if !k.Suspected(rank, err) {
@@ -267,9 +242,7 @@ func (k *Ranks) HandleEvents() int {
 			k.dead = append(k.dead, ev.Rank)
 			k.cfg.Peers.Peer(ev.Rank).Ended(transport.ErrCut)
 			k.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
-			if k.cfg.Died != nil {
-				k.cfg.Died(ev.Rank)
-			}
+			k.detach.died(ev.Rank)
 		case boot.Left:
 			k.cfg.Peers.Peer(ev.Rank).Ended(transport.ErrGone)
 			if k.isSuspect(ev.Rank) {

@@ -3,6 +3,7 @@ package liveness
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/calls"
@@ -27,9 +28,9 @@ type ballotKey struct{ comm, seq uint64 }
 // errNoLauncher: no process can decide.
 var errNoLauncher = errors.New("there is no launcher to decide it")
 
-// Vote votes, and returns the agreement of the living members. If ctx ends earlier, this rank has
-// voted nevertheless: the other members may count on this rank in the communicator that they
-// create, from which it has to withdraw. Vote takes the lock.
+// Vote votes, and returns the agreement of the living members, also with their error. If ctx ends
+// earlier, there is no Outcome, but this rank has voted: the other members may count on this rank
+// in the communicator that they create, from which it has to withdraw. Vote takes the lock.
 func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()
@@ -48,13 +49,17 @@ func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 		return nil, err
 	}
 	err := k.cfg.Progress.Await(ctx, &b.Waiter)
-	switch {
-	case b.outcome != nil:
-		return b.outcome, nil
-	case err == nil: // nothing will come
+	switch o := b.outcome; {
+	case o == nil && err == nil: // nothing will come
 		return nil, k.whyEnding()
+	case o == nil:
+		return nil, err
+	case o.Differ != "":
+		return o, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
+	case o.Failed != "":
+		return o, errors.New(o.Failed)
 	}
-	return nil, err
+	return b.outcome, nil
 }
 
 // agreed takes an outcome.

@@ -107,7 +107,8 @@ func (r *Request) Expect(c *payload.Combine) {
 
 // Waits reports whether r needs something of a peer.
 func (r *Request) Waits(p *peers.Peer) bool {
-	return r.Peer == p && (r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced || r.Stage == payload.Filling)
+	waits := r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced
+	return r.Peer == p && (waits || r.Stage == payload.Filling)
 }
 
 // SendFrame sends r's payload with h, the Frame of its peer.

@@ -81,8 +81,7 @@ type Config struct {
 	// Unexpected returns the memory for all unexpected messages beyond the peers' credit; nil if
 	// only the bound for each peer applies.
 	Unexpected func() int
-	Died       func(rank world.Rank) // is called when the launcher reports a death, with the engine's lock held; may be nil
-	Lender     payload.Lender        // for Buffers of devices; nil if there are none
+	Lender     payload.Lender // for Buffers of devices; nil if there are none
 	// Collectives makes the Collectives of a Channel.
 	Collectives func(ch *Channel) Collectives
 	Sleeps      progress.Sleeps // learns of waits that sleep; may be nil
@@ -135,10 +134,11 @@ func New(cfg Config) *Engine {
 	}
 	e.peers.Init(cfg.Size)
 	e.Mover.Init(&e.progress, cfg.Lender)
-	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil, Sleeps: cfg.Sleeps})
+	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield,
+		Watch: cfg.Left != nil, Sleeps: cfg.Sleeps})
 	e.Live.Init(liveness.Config{
-		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e, Progress: &e.progress,
-		Left: cfg.Left, Died: cfg.Died, Log: cfg.Log,
+		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e,
+		Progress: &e.progress, Left: cfg.Left, Log: cfg.Log,
 	})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()

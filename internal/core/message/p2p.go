@@ -85,7 +85,8 @@ func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 // is announced like a message without credit: if p has no receive, p fetches the message at once.
 // Scattered memory of such a length is announced, too, to be unpacked while more is packed.
 func (e *Engine) isRead(p *peers.Peer, b mem.Buffer) bool {
-	return e.cfg.ReadsSooner && e.Mover.Has(b.Size()) && p.Getter != nil && (b.IsScattered() || e.Mover.Source(p.Getter, p.Rank, b) != 0)
+	return e.cfg.ReadsSooner && e.Mover.Has(b.Size()) && p.Getter != nil &&
+		(b.IsScattered() || e.Mover.Source(p.Getter, p.Rank, b) != 0)
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx has ended
@@ -153,7 +154,9 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 }
 
 // Sendrecv sends out and receives in at the same time, as Send and Recv do.
-func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
+func (ch *Channel) Sendrecv(
+	ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer,
+) (Status, error) {
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}

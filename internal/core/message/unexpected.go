@@ -133,9 +133,9 @@ func (ch *Channel) keepOffered(m *Kept) {
 		m.refused = true
 		e.refused++
 	}
-	if m.Peer.Unexpected.Reported != m.Peer.Unexpected.Messages {
-		m.Peer.Unexpected.Reported = m.Peer.Unexpected.Messages
-		m.Peer.SendHeader(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Unexpected.Messages, math.MaxInt32))})
+	if u := &m.Peer.Unexpected; u.Reported != u.Messages {
+		u.Reported = u.Messages
+		m.Peer.SendHeader(transport.Header{Kind: transport.Credit, Tag: int32(min(u.Messages, math.MaxInt32))})
 	}
 }
 

@@ -27,9 +27,9 @@ func (w *Window) readRemote(p *part, t *Target, room []byte, keep Keep) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.overRemote(t, room, func(at uintptr, b []byte) (int, error) {
-		n, r, err := p.remote.Read(p.base+at, b)
+		n, h, err := p.remote.Read(p.base+at, b)
 		if n > 0 {
-			w.pending[t.Rank].keep(r, keep)
+			w.pending[t.Rank].keep(w.Comm.Promised(h), keep)
 		}
 		return n, err
 	})
@@ -53,7 +53,7 @@ func (w *Window) overRemote(t *Target, packed []byte, do func(at uintptr, b []by
 // flushRemote begins to wait until the data written to a part is stored there. The lock is held.
 func (w *Window) flushRemote(rank int) error {
 	for p := &w.pending[rank]; p.written; {
-		r, begun, err := w.parts[rank].remote.Flush()
+		h, begun, err := w.parts[rank].remote.Flush()
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (w *Window) flushRemote(rank int) error {
 			w.Comm.Progress(false)
 			continue
 		}
-		p.keep(r, nil)
+		p.keep(w.Comm.Promised(h), nil)
 		p.written = false
 	}
 	return nil
