@@ -17,11 +17,11 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
-	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
+	"gompi/mpirun/internal/pipes"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/stall"
@@ -77,7 +77,7 @@ type agent struct {
 	pulse
 	revoked     map[uint64]bool     // communicators known to be broken
 	left        map[world.Rank]bool // ranks of other hosts known to have left
-	output      capture.Outputs
+	output      pipes.Outputs
 	feed        feed
 	preparation preparation
 	pmi         pmi.Server

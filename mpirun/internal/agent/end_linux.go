@@ -10,8 +10,8 @@ import (
 	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
-	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/pipes"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -135,7 +135,7 @@ func (a *agent) addRecord(p *process, m *ctl.Exited) {
 	}
 	m.Recorded, m.Time = r.Message, min(m.Time, r.Before)
 	if !r.IsIn(m.Tail) {
-		m.Tail = capture.Tail([]byte(r.Stack))
+		m.Tail = pipes.Tail([]byte(r.Stack))
 	}
 }
 
@@ -402,7 +402,7 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 	switch {
 	case now.Before(l.until):
 	case unread:
-		l.until = now.Add(capture.LineTimeout)
+		l.until = now.Add(pipes.LineTimeout)
 	case a.leftStarves(now):
 		l.until = now.Add(proc.TurnLook)
 	default:

@@ -10,10 +10,10 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/internal/world"
-	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
+	"gompi/mpirun/internal/pipes"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -32,7 +32,7 @@ type process struct {
 	alone   bool // a job of one
 	late    bool // a program came in its place after its end
 
-	output *capture.Output
+	output *pipes.Output
 	stdin  int    // -1 when closed
 	input  []byte // not yet taken
 	full   bool   // the pipe is full, and is watched

@@ -1,11 +1,11 @@
-// Package capture takes the output of a host's ranks from their pipes: in whole lines, and only
+// Package pipes takes the output of a host's ranks from their pipes: in whole lines, and only
 // as much as the launcher has room for.
 //
 // A line without its end is sent some time after its first byte, so that prompts and progress
 // bars are seen, or when it is very long. That time counts only while the rank can write the rest
 // and the agent can read: not while the launcher takes no output, not while ranks or agent are
 // stopped, and not while the rank is ready to run but gets no processor.
-package capture
+package pipes
 
 import (
 	"bytes"
