@@ -81,7 +81,7 @@ func TestUnsetVariableHasTheTablesDefault(t *testing.T) {
 }
 
 func TestTableNamesEachVariableOnceAndRendersAll(t *testing.T) {
-	md := Markdown()
+	md := markdown()
 	var names []string
 	for _, v := range Table() {
 		names = append(names, v.Name)

@@ -1,10 +1,5 @@
 package env
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Names of the variables that gompirun sets for every rank. gompirun also sets the variables of
 // other launchers, since programs and libraries look for them.
 const (
@@ -234,24 +229,4 @@ func defaultOf(name string) string {
 		}
 	}
 	return ""
-}
-
-// Markdown renders the table as docs/environment.md shows it.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("| variable | default | read by | meaning |\n|---|---|---|---|\n")
-	for _, v := range Table() {
-		def := v.Default
-		if def == "" {
-			def = "unset"
-		}
-		if v.Set {
-			def = "set by gompirun"
-			if v.Default != "" {
-				def = "set by gompirun when unset: " + v.Default
-			}
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, def, v.Reader, v.Doc)
-	}
-	return b.String()
 }

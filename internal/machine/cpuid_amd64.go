@@ -10,7 +10,8 @@ func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
 var identity = sync.OnceValue(func() id {
 	_, b, c, d := cpuid(0, 0)
-	i := id{vendor: string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, b), d), c))}
+	vendor := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, b), d)
+	i := id{vendor: string(binary.LittleEndian.AppendUint32(vendor, c))}
 	a, _, c, _ := cpuid(1, 0)
 	i.family, i.model = familyAndModel(a)
 	i.virtual = c>>31 == 1

@@ -178,10 +178,11 @@ func Keep(s Settings, measured string) (string, error) {
 	for item := range strings.SplitSeq(s.String(), ";") {
 		text += item + "\n"
 	}
-	return file, atomicfile.Write(filepath.Dir(file), atomicfile.File{Name: filepath.Base(file), Write: func(w io.Writer) error {
+	write := func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
-	}})
+	}
+	return file, atomicfile.Write(filepath.Dir(file), atomicfile.File{Name: filepath.Base(file), Write: write})
 }
 
 // File returns the path of this machine's profile. It fails if a user has no cache folder.
@@ -207,7 +208,8 @@ type id struct {
 }
 
 func (i id) String() string {
-	s := fmt.Sprintf("%s %d/%d, %d KiB of second-level cache", cmp.Or(i.vendor, runtime.GOARCH), i.family, i.model, i.cache)
+	vendor := cmp.Or(i.vendor, runtime.GOARCH)
+	s := fmt.Sprintf("%s %d/%d, %d KiB of second-level cache", vendor, i.family, i.model, i.cache)
 	if i.virtual {
 		s += ", virtual"
 	}

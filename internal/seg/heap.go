@@ -59,7 +59,8 @@ func (h *Heap) Reserve(n int) (off int, err error) {
 		i, off = h.gap(n, uintptr(pageSize))
 	}
 	if n <= 0 || off < 0 {
-		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n, len(h.taken), len(h.mem))
+		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n,
+			len(h.taken), len(h.mem))
 	}
 	h.taken = slices.Insert(h.taken, i, extent{off, n})
 	return off, nil

@@ -46,12 +46,14 @@ func (s *Segment) collapse(memory []byte, at int) {
 // mapArenas maps the arenas so that huge pages of the file are huge pages of addresses.
 func (s *Segment) mapArenas() {
 	at := int64(s.head.end) + int64(s.arenaAt(0))
-	addresses, err := unix.Mmap(-1, 0, arenaSpace+hugePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	addresses, err := unix.Mmap(-1, 0, arenaSpace+hugePage, unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return
 	}
 	skip := (uintptr(at) - uintptr(unsafe.Pointer(&addresses[0]))) % hugePage
-	_, err = unix.MmapPtr(s.fd, at, unsafe.Pointer(&addresses[skip]), arenaSpace, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED)
+	_, err = unix.MmapPtr(s.fd, at, unsafe.Pointer(&addresses[skip]), arenaSpace,
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED)
 	if err != nil {
 		unix.Munmap(addresses)
 		return

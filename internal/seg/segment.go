@@ -32,7 +32,8 @@ type Segment struct {
 func view(fd int, mem []byte) (*Segment, error) {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	if h.magic != magic || h.version != version {
-		return nil, fmt.Errorf("host segment starts with %#x version %d, want %#x version %d", h.magic, h.version, uint64(magic), version)
+		return nil, fmt.Errorf("host segment starts with %#x version %d, want %#x version %d", h.magic,
+			h.version, uint64(magic), version)
 	}
 	n := int(h.ranks)
 	if n < 1 || n > MaxRanks {

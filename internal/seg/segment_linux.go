@@ -127,7 +127,8 @@ func (s *Segment) afford(n int) error {
 		return nil
 	}
 	if l := s.limit(); l.Left < int64(n)+spare {
-		return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", Amount(int64(n)), Amount(spare), l, unix.ENOMEM)
+		return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", Amount(int64(n)),
+			Amount(spare), l, unix.ENOMEM)
 	}
 	return nil
 }
@@ -168,7 +169,8 @@ func (s *Segment) Release(off, n int) error {
 	if from >= to {
 		return nil
 	}
-	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(s.head.end)+int64(from), int64(to-from))
+	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE,
+		int64(s.head.end)+int64(from), int64(to-from))
 }
 
 // ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It may be called

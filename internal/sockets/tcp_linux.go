@@ -68,7 +68,8 @@ func Receive(fd int, b []byte) (int, syscall.Errno) {
 
 // Send writes b, as far as the socket takes it.
 func Send(fd int, b []byte) (int, syscall.Errno) {
-	r, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+	r, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return int(r), e
 }

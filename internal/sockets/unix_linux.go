@@ -57,7 +57,9 @@ func ReceiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error
 		got, err := rights(oob[:oobn])
 		fds = append(fds, got...)
 		if err != nil || size != len(got) || size == 0 {
-			return fds, errors.Join(fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d", len(got), size, len(fds), n), err)
+			few := fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d",
+				len(got), size, len(fds), n)
+			return fds, errors.Join(few, err)
 		}
 	}
 	return fds, nil

@@ -151,7 +151,10 @@ func Mapping(placement []wire.Run) string {
 	for i := 0; i < len(placement); {
 		first := placement[i]
 		nodes := 1
-		for i += 1; i < len(placement) && placement[i] == (wire.Run{Node: first.Node + nodes, Count: first.Count}); i++ {
+		for i += 1; i < len(placement); i++ {
+			if placement[i] != (wire.Run{Node: first.Node + nodes, Count: first.Count}) {
+				break
+			}
 			nodes++
 		}
 		fmt.Fprintf(&b, ",(%d,%d,%d)", first.Node, nodes, first.Count)

@@ -199,7 +199,8 @@ func (s *Server) Mixed() {
 // wait for the other.
 func (s *Server) refuseMixture() {
 	if s.waiting > 0 && s.mixed {
-		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init of its own MPI library, but other ranks of the job run on gompi, which it cannot reach: -mpi-lib gompi has all run on gompi")
+		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init of its own MPI library, but other ranks of the job "+
+			"run on gompi, which it cannot reach: -mpi-lib gompi has all run on gompi")
 	}
 }
 

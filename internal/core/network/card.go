@@ -108,7 +108,8 @@ func (cs Cards) Devices() []bool {
 
 // OneClock reports whether all ranks read the same monotonic clock.
 func (cs Cards) OneClock() bool {
-	return len(cs) == 1 || cs[0].Clock != 0 && !slices.ContainsFunc(cs, func(c Card) bool { return c.Clock != cs[0].Clock })
+	return len(cs) == 1 || cs[0].Clock != 0 && !slices.ContainsFunc(cs,
+		func(c Card) bool { return c.Clock != cs[0].Clock })
 }
 
 // Agreed returns rank 0's rules, completed by the Cards of all ranks. The result is equal on all

@@ -103,10 +103,12 @@ func lacking(cards []rdmaCard) (rank int, err error) {
 			continue
 		}
 		if common = c.fabrics; len(before) > 0 {
-			common = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return !slices.Contains(c.fabrics, f) })
+			common = slices.DeleteFunc(slices.Clone(before),
+				func(f string) bool { return !slices.Contains(c.fabrics, f) })
 		}
 		if len(common) == 0 {
-			return rank, fmt.Errorf("its ports are on %s, those of ranks before it on %s", strings.Join(c.fabrics, " and "), strings.Join(before, " and "))
+			return rank, fmt.Errorf("its ports are on %s, those of ranks before it on %s",
+				strings.Join(c.fabrics, " and "), strings.Join(before, " and "))
 		}
 	}
 	return -1, nil
@@ -128,7 +130,8 @@ func (w *rdma) setCards(parts [][]byte) error {
 		return w.t.SetCards(addresses)
 	}
 	if _, asked := w.AsksUCX(); w.info.Rank == 0 && (some || asked) {
-		w.Logger.Warn("no RDMA: all ranks use TCP", "rank", without, "host", w.info.Host(world.Rank(without)), "err", err)
+		w.Logger.Warn("no RDMA: all ranks use TCP", "rank", without, "host", w.info.Host(world.Rank(without)),
+			"err", err)
 	}
 	if w.err != nil {
 		return nil

@@ -77,7 +77,8 @@ func (m *Move) StoreEager(data []byte, arrived int) {
 
 func (m *Move) newCopy(size, chunk int) *Copy {
 	device := m.Buf.Raw()
-	m.copy = &Copy{m: m, device: device, changed: make(chan struct{}, 1), chunk: chunk, size: size, total: min(size, device.Size())}
+	m.copy = &Copy{m: m, device: device, changed: make(chan struct{}, 1), chunk: chunk, size: size,
+		total: min(size, device.Size())}
 	m.owner.CopyBegins()
 	return m.copy
 }

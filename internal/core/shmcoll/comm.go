@@ -51,8 +51,9 @@ type Collectives struct {
 // other memory by cross, if not nil.
 func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Collectives {
 	n := t.Size()
-	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: paths.Reach(), cross: cross, fetched: make([][]byte, n),
-		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
+	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: paths.Reach(), cross: cross,
+		fetched: make([][]byte, n), srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n),
+		places: make([]places, n)}
 }
 
 // places are where a member's send and recv lie.

@@ -22,7 +22,8 @@ func (c *Collectives) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool)
 	return mem.ReduceAll(op.Kind, dst, c.srcs[lo:hi]...)
 }
 
-func (c *Collectives) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool, spare func(dst mem.Buffer, i, k int) mem.Buffer) error {
+func (c *Collectives) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool,
+	spare func(dst mem.Buffer, i, k int) mem.Buffer) error {
 	all := coll.Combination{Op: op, Operand: c.operand, Spare: spare, Scan: scan}
 	result, err := all.Of(dst, lo, hi)
 	if err != nil {
