@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 )
@@ -174,7 +175,8 @@ func (f *Figures) readSites(a *area) (at [Sites]int) {
 	return at
 }
 
-func text(b []byte) string { return string(bytes.TrimRight(b, "\x00")) }
+// text returns a text of a site, without a rune that was cut.
+func text(b []byte) string { return strings.ToValidUTF8(string(bytes.TrimRight(b, "\x00")), "") }
 
 func (f *Figures) readEvents(a *area, at [Sites]int) (events []Event) {
 	for i := range a.events {
