@@ -50,8 +50,11 @@ func readSymbols(file string) ([]symbol, error) {
 //go:embed newer.txt
 var newerText string
 
-// newer are the symbols of these names.
+// newer are the symbols of these names, and of the functions that gompi lacks.
 func newer() (all []symbol) {
+	for _, f := range table.Missing() {
+		all = append(all, symbol{"MPI_" + f.Name, 0}, symbol{"PMPI_" + f.Name, 0})
+	}
 	for line := range strings.Lines(newerText) {
 		fields := strings.Fields(line)
 		switch {
