@@ -33,7 +33,8 @@ func placesOf(dims []int, most int) (int, error) {
 	n := 1
 	for _, d := range dims {
 		if d > most/n {
-			return 0, errs.New(errs.Dims, "the grid %v has more than %d places: want at most one for each rank", dims, most)
+			return 0, errs.New(errs.Dims, "the grid %v has more than %d places: want at most one for each rank",
+				dims, most)
 		}
 		n *= d
 	}

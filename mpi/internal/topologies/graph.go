@@ -169,7 +169,8 @@ func DistGraphCreateAdjacent(c *comms.Comm, indegree int, sources, sourceWeights
 		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more, and as many neighbors",
 			indegree, outdegree)
 	}
-	return distGraph(comms.In("MPI_Dist_graph_create_adjacent"), c, sources.List(indegree), destinations.List(outdegree),
+	ctx := comms.In("MPI_Dist_graph_create_adjacent")
+	return distGraph(ctx, c, sources.List(indegree), destinations.List(outdegree),
 		weightsOf(sourceWeights, indegree), weightsOf(destinationWeights, outdegree))
 }
 

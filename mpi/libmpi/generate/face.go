@@ -14,7 +14,8 @@ import (
 // face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number.
 // more are the further names written: forms for large counts, and other names of functions.
 // Functions outside MPI 5.0 are left out of the standard face, unless they have a name of MPIX_.
-func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (more []string, err error) {
+func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (
+	more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
 	for _, f := range all {
@@ -63,8 +64,9 @@ func writeMissing(w io.Writer, missing []table.Function, protos map[string]proto
 		for _, x := range p.Params {
 			params, unused = append(params, x.String()), append(unused, "(void)"+x.Name)
 		}
-		fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n\t%s;\n\treturn gompi_missing_on(\"MPI_%s\", %s);\n}\n",
-			f.Name, f.Name, p.Result, f.Name, strings.Join(params, ", "), strings.Join(unused, ", "), f.Name, raiserWord(&f, p))
+		fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n\t%s;\n",
+			f.Name, f.Name, p.Result, f.Name, strings.Join(params, ", "), strings.Join(unused, ", "))
+		fmt.Fprintf(w, "\treturn gompi_missing_on(\"MPI_%s\", %s);\n}\n", f.Name, raiserWord(&f, p))
 		names = append(names, "MPI_"+f.Name)
 	}
 	return names
@@ -81,7 +83,8 @@ func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
 	wider := strings.NewReplacer("MPI_Count", "int", "MPI_Aint", "int")
 	for i, x := range c.Params {
 		a, was := &f.Args[i], p.Params[i]
-		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array || a.Kind.Macro == "function" && x != was {
+		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array ||
+			a.Kind.Macro == "function" && x != was {
 			return f, false
 		}
 		if a.Kind.Go == "array" && x.Type != was.Type && !strings.Contains(was.Type, "MPI_Aint") {
@@ -100,7 +103,8 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	}
 	for i, a := range f.Args {
 		if a.Out && a.Kind.Name != "status" && a.Length == "" {
-			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.Params[i].Name, number, raiserWord(f, p), p.Params[i].Name)
+			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n",
+				p.Params[i].Name, number, raiserWord(f, p), p.Params[i].Name)
 		}
 	}
 	for i, a := range f.Args {
@@ -129,7 +133,8 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
 		return
 	}
-	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
+	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n",
+		&words, call, number, &after)
 }
 
 // convert writes how argument i is converted before and after the call.
@@ -171,7 +176,8 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
-		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind.Name == "status" }) { // one of several requests may have failed
+		isStatus := func(a table.Arg) bool { return a.Kind.Name == "status" }
+		if slices.ContainsFunc(f.Args, isStatus) { // one of several requests may have failed
 			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 			break
 		}
@@ -213,11 +219,13 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 		if !ok {
 			number = -1
 		}
-		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)(intptr_t)%s},\n#endif\n", name, kind, id, number, name)
+		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)(intptr_t)%s},\n#endif\n",
+			name, kind, id, number, name)
 	}
 	// MPI_DATATYPE_NULL comes first: datatypes that a header's MPI lacks share its handle.
 	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
-	for t := range datatype.All() {
+	byID := func(a, b *datatype.Type) int { return a.Basic().ID - b.Basic().ID }
+	for _, t := range slices.SortedFunc(datatype.All(), byID) {
 		row("datatype", t.Basic().Name, t.Basic().ID)
 	}
 	for _, h := range table.Handles() {

@@ -100,7 +100,8 @@ func generateFace(args []string) error {
 }
 
 // writeFace writes the files of a face into dir.
-func writeFace(dir string, functions []table.Function, protos map[string]prototype, symbols []symbol, numbers map[string]int, standard bool) error {
+func writeFace(dir string, functions []table.Function, protos map[string]prototype, symbols []symbol,
+	numbers map[string]int, standard bool) error {
 	var text, rest bytes.Buffer
 	more, err := writeFunctions(&text, functions, protos, standard)
 	if err != nil {

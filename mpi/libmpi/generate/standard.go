@@ -133,7 +133,8 @@ type handle struct {
 }
 
 // kinds are the kinds of handles, in the order of their numbers.
-var kinds = []string{"op", "comm", "group", "win", "file", "session", "message", "info", "errhandler", "request", "datatype"}
+var kinds = []string{"op", "comm", "group", "win", "file", "session", "message", "info", "errhandler", "request",
+	"datatype"}
 
 // handlesOf returns the predefined handles of a kind by their numbers. Handles that MPI 5.0 lacks
 // are left out: their numbers do not fit its code of ten bits, or belong to another name.
@@ -177,7 +178,8 @@ func writeHeader(w io.Writer) {
 	}
 	fmt.Fprint(w, functionTypes)
 	fmt.Fprintf(w, "\n/* Error classes that MPI 5.0 has not */\n\n#define MPIX_ERR_PROC_FAILED %d\n"+
-		"#define MPIX_ERR_PROC_FAILED_PENDING %d\n#define MPIX_ERR_REVOKED %d\n", table.ErrProcFailed, table.ErrProcFailedPending, table.ErrRevoked)
+		"#define MPIX_ERR_PROC_FAILED_PENDING %d\n#define MPIX_ERR_REVOKED %d\n",
+		table.ErrProcFailed, table.ErrProcFailedPending, table.ErrRevoked)
 	writeDeclarations(w)
 	fmt.Fprint(w, ending)
 }
