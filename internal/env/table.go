@@ -208,7 +208,7 @@ func settings() []Var {
 		{FrameMAC, "0", byTCP, "`1`, on all ranks: each frame between hosts has a MAC, and addresses may be translated on the way; see docs/security.md", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{MPILib, "", byLauncher, "the library on which MPI programs run, `gompi` or `own`, as `-mpi-lib`: docs/mpi.md", false},
-		{TimeLimit, "", byLauncher, "seconds after which the job is ended, as `-timeout`, for command lines that have none; other launchers heed it, too", false},
+		{TimeLimit, "", byLauncher, "seconds after which the job is ended, as `-timeout`, for command lines without it, as under other launchers", false},
 		{NoColour, "", byLauncher, "not empty: gompirun's messages on a terminal have no colours, as if TERM is unset or `dumb`", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
