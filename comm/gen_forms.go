@@ -63,7 +63,7 @@ func generate(source string) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// isCollective reports whether f fills in a Call of one collective. Fill does so for any.
+// isCollective reports whether f fills in a Call of one collective, unlike Fill, which serves any.
 func isCollective(f *ast.FuncDecl) bool {
 	if f.Recv == nil || !f.Name.IsExported() || f.Name.Name == "Fill" || f.Type.Results == nil {
 		return false

@@ -59,7 +59,7 @@ func (d *Device) Info() Info {
 // Identity returns the device's PCI address, its name in other processes, too.
 func (d *Device) Identity() string { return "cuda " + d.what.Bus }
 
-// Memory returns how many bytes of the device's memory are free, and its total.
+// Memory returns the free and the total bytes of the device's memory.
 func (d *Device) Memory() (free, total int, err error) {
 	ctx, err := d.context()
 	if err == nil {

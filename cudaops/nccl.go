@@ -194,7 +194,7 @@ func (g *group) Placed() (bool, error) {
 	return true, nil
 }
 
-// abortLimit is how long Abort waits for the library and the device.
+// abortLimit bounds Abort's wait for the library and the device.
 const abortLimit = 10 * time.Second
 
 // Abort implements mem.Communicator.

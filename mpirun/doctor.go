@@ -40,7 +40,7 @@ func answered(err error, w io.Writer) bool {
 	return cli.New("gompirun").Answer(err, "", w)
 }
 
-// newDoctorConfig finds the hosts, as for a job, and the starter of their agents. note logs the
+// newDoctorConfig finds the hosts, as a job does, and the starter of their agents. note logs the
 // interpretation of the lists of hosts.
 func newDoctorConfig(spec *cmdline.Spec, note func(string)) (*doctor.Config, error) {
 	c := &doctor.Config{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}

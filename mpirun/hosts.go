@@ -57,8 +57,8 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 	return a, hosts, programs, err
 }
 
-// pick returns the first hosts that programs may use, as many as -nnodes allows, which is r, and
-// the programs with their parts of these hosts.
+// pick returns the first hosts that programs may use, as many as r, the range of -nnodes, allows,
+// and the programs with their parts of these hosts.
 func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host, []plan.Program, error) {
 	usable := make([]bool, len(hosts))
 	for _, p := range programs {

@@ -25,7 +25,7 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// joinTime is how long nodes wait for each other without -start-timeout: users may start them by
+// joinTime bounds the nodes' wait for each other without -start-timeout: users may start them by
 // hand, in turn.
 const joinTime = 10 * time.Minute
 

@@ -99,8 +99,8 @@ func (s *inputSource) read() <-chan job.Input {
 	return ch
 }
 
-// foregroundLook is how often a background job checks whether the terminal is its own again. No
-// signal announces that.
+// foregroundLook is the period with which a background job checks whether the terminal is its own
+// again: no signal announces that.
 const foregroundLook = 200 * time.Millisecond
 
 // inBackground reports whether f is a terminal that belongs to another job of the shell.

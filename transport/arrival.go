@@ -27,7 +27,7 @@ func (a *Arrival) Begin(sink Sink, peer world.Rank, h *Header) {
 // Skip begins a frame with n bytes of payload that is dropped without telling the sink.
 func (a *Arrival) Skip(n int64) { *a = Arrival{left: n, drop: true} }
 
-// Left returns how many bytes of payload have not arrived.
+// Left returns the number of payload bytes that have not arrived.
 func (a *Arrival) Left() int64 { return a.left }
 
 // Window returns memory where payload may be stored directly, nil if the payload is dropped or

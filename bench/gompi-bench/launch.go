@@ -214,7 +214,7 @@ func (f figure) show(g group, cells []result.Cell) (result.Table, result.Chart) 
 	return result.Table{Title: title + ", " + f.unit + ":", Lines: lines}, chart
 }
 
-// in formats the time of impl in a cell, scaled from microseconds.
+// in formats the time of impl in a cell, converted from microseconds.
 func in(c result.Cell, impl string, scale float64) string {
 	r, ok := c.Rows[impl]
 	if !ok {

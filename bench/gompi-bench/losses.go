@@ -10,7 +10,8 @@ import (
 	"gompi/bench/internal/runner"
 )
 
-// Before any time is reported, losses must agree for this many steps, relative to the larger.
+// Losses of an entrant have to equal gompi's in the first lossSteps steps, within lossBound
+// relative to the larger, before its times are reported.
 const (
 	lossSteps = 20
 	lossBound = 1e-4
@@ -49,8 +50,8 @@ func agree(mine, theirs []float64) error {
 	return nil
 }
 
-// agreed returns the entrants whose losses of a model agree with gompi's, gompi first. Others are
-// misses. An error means that ctx has ended.
+// agreed returns the entrants whose losses of a model agree with gompi's, gompi first. It reports
+// the other entrants as missing. An error means that ctx has ended.
 func (t *training) agreed(ctx context.Context, np int, model string) ([]runner.Entrant, error) {
 	var all []runner.Entrant
 	var mine []float64

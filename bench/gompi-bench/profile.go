@@ -22,7 +22,7 @@ import (
 
 const (
 	profileRounds = 3
-	// margin is the largest share of another way's time with which a way replaces it.
+	// margin is the largest ratio of times at which a faster method replaces the usual one.
 	margin = 0.95
 )
 
@@ -33,14 +33,14 @@ var (
 	shapeSizes   = []int{128 << 10, 512 << 10, 4 << 20}
 )
 
-// A way is a method for messages, by the settings of its jobs.
+// A way is a method for messages, defined by the settings of its jobs.
 type way struct {
 	name     string
 	settings machine.Settings
 	heap     bool // in memory from comm.Alloc
 }
 
-// usual is the way that stays unless another wins.
+// usual is the method that is kept unless another wins by the margin.
 var usual = way{name: "32K in 2M", settings: machine.Settings{
 	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20, machine.NonTemporal: 8 << 10,
 	machine.String: machine.Never,
@@ -52,8 +52,9 @@ func (w way) with(name string, k machine.Setting, n int64) way {
 	return w
 }
 
-// ringShapes returns the ways through rings. The usual one is first, and the last numStores differ
-// in their stores. The others have 8 or 16 chunks, or the whole ring, in flight.
+// ringShapes returns the methods through rings. The usual method is first. The last numStores
+// methods differ from it in the kind of stores, the others in the ring's shape: they have 8 or 16
+// chunks, or the whole ring, in flight.
 func ringShapes() []way {
 	all := []way{usual}
 	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
@@ -68,7 +69,7 @@ func ringShapes() []way {
 	return append(all, plain, plain.with("string copies", machine.String, 2<<10))
 }
 
-// numStores is the number of ringShapes with other stores.
+// numStores is the number of ringShapes that differ in the kind of stores.
 const numStores = 2
 
 const profileUsage = `usage: gompi-bench profile
@@ -181,8 +182,8 @@ func (w way) messages(sizes []int) ([]float64, error) {
 	return times, err
 }
 
-// writeTimes writes the medians, by size and way, and each way's mean share of the first one's
-// time.
+// writeTimes writes the medians, by size and method, and each method's mean time relative to the
+// first method's.
 func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "us\t")
@@ -231,8 +232,9 @@ func worst(times, of rounds) float64 {
 	return most
 }
 
-// chooseShape returns the best way through the ring. A winner must win in every round: among so
-// many ways, noise makes some win in one. Stores are chosen separately.
+// chooseShape returns the best shape of the ring. A winner must be the fastest in every round:
+// among so many shapes, noise makes some the fastest in a single round. The kind of stores is
+// chosen separately.
 func chooseShape(ways []way, times []rounds) way {
 	shapes := len(ways) - numStores
 	best, stores := ways[winner(times[:shapes])], ways[0]
@@ -256,8 +258,8 @@ func winner(times []rounds) int {
 	return best
 }
 
-// chooseReads returns the longest range of profileSizes in which reads win: from the first number
-// up to, but without, the second. Fewer than two sizes may be noise and do not count.
+// chooseReads returns the longest range of profileSizes in which reads win, as its first size and
+// the size after its last. A range of fewer than two sizes may be noise and does not count.
 func chooseReads(ring, read []float64) (from, below int64) {
 	best, at := 0, 0
 	for i := range ring {

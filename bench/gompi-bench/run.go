@@ -35,7 +35,7 @@ func runUsage() string {
 		"that model, of which the gradients alone are there.\n\n"
 }
 
-// An elements is the flags for the elements of vectors and their reduction.
+// An elements holds the flags for the elements of vectors and their reduction.
 type elements struct{ element, operator string }
 
 func (e *elements) declare(s *cli.Set) {
@@ -43,8 +43,8 @@ func (e *elements) declare(s *cli.Set) {
 	s.StringVar(&e.operator, "redop", "sum", "operator of reductions")
 }
 
-// parseRun parses the command line. Operations may stand between the flags. The config has its set
-// also after an error.
+// parseRun parses the command line. Operations may stand between the flags. After an error, too,
+// the config has its FlagSet.
 func parseRun(args []string) (runConfig, error) {
 	cfg := runConfig{Options: measure.Options{Check: true}, set: cli.New("gompi-bench run")}
 	budget := cli.Duration(measure.DefaultBudget)

@@ -49,7 +49,7 @@ func names(machines []sim.Machine) string {
 	return strings.Join(all, ", ")
 }
 
-// parseSim parses the command line. The config has its set also after an error.
+// parseSim parses the command line. After an error, too, the config has its FlagSet.
 func parseSim(args []string) (simConfig, error) {
 	c := simConfig{set: cli.New("gompi-bench sim"), sizes: cli.Sizes{8, 1 << 10, 64 << 10, 1 << 20}}
 	var machine, np, algs string
@@ -120,7 +120,7 @@ func (c *simConfig) check() error {
 	return nil
 }
 
-// simulated returns the simulator's name of an operation, which has no "_".
+// simulated returns the simulator's name of an operation: its name without "_".
 func simulated(op string) string { return strings.ReplaceAll(op, "_", "") }
 
 // simMain returns the exit status: 0, 1 after an error, 2 for invalid arguments.

@@ -26,8 +26,8 @@ func readRows(name string) (rows []result.Row, err error) {
 	return result.ReadCSV([]byte(head + result.Header + "\n" + strings.ReplaceAll(rest, result.Header+"\n", "")))
 }
 
-// compare simulates the measured calls and writes both times. An implementation other than gompi is
-// the name of an algorithm, which GOMPI_TUNE demanded.
+// compare simulates the measured calls and writes both times. In the rows, an implementation other
+// than gompi is the name of an algorithm, selected by GOMPI_TUNE in the measurement.
 func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us", "simulated us", "ratio"}}}
 	chart := result.Chart{Title: "measured and simulated", X: "measured us", Y: "simulated us", Equals: true}
@@ -69,8 +69,8 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 }
 
 // fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The two
-// largest sizes of bw give the rate, and the second largest gives the gap: its time beyond the
-// rate. The shortest messages of bw give the overhead. The latency is the shortest message's,
+// largest sizes of bw give the rate. The gap is the time of the second largest beyond its bytes at
+// this rate. The shortest messages of bw give the overhead. The latency is the shortest message's,
 // without the overhead of both ends. If a message of latency is faster than rate and gap allow, the
 // difference is the burst, since the link pauses while the answer is under way.
 func fitLinks(m *sim.Machine, rows []result.Row) error {

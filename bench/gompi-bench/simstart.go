@@ -28,7 +28,7 @@ type startConfig struct {
 	set    *cli.Set
 }
 
-// parseStart parses the command line. The config has its set also after an error.
+// parseStart parses the command line. After an error, too, the config has its FlagSet.
 func parseStart(args []string) (startConfig, error) {
 	c := startConfig{set: cli.New("gompi-bench sim start"), site: startsim.Site{Costs: startsim.Measured}}
 	var machine, np string

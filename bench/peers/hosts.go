@@ -96,7 +96,7 @@ func (b *Bench) On(ctx context.Context, names, rsh []string, nps []int) error {
 	return nil
 }
 
-// Share returns how many of np ranks a host gets.
+// Share returns the number of ranks, of np in all, on a host.
 func (h *Hosts) Share(np int) int { return (np + len(h.Names) - 1) / len(h.Names) }
 
 // File returns the path of the hostfile for np ranks in a dialect.

@@ -78,8 +78,8 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 	return e, nil
 }
 
-// Torchruns are torchrun's ways to start ranks: both rendezvous backends, each with the default
-// interval at which agents check their ranks and with the shortest useful one.
+// Torchruns are settings of torchrun: both rendezvous backends, each with the default interval
+// between the agents' checks of their ranks, and with the shortest useful interval.
 var Torchruns = []string{"torchrun-static", "torchrun-static-50ms", "torchrun-c10d", "torchrun-c10d-50ms"}
 
 // lastPort is the port of the last rendezvous. Each job has a port of its own, because a job's

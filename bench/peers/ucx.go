@@ -49,7 +49,7 @@ func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	}}, nil
 }
 
-// loopbackHosts returns as many addresses of loopback, at most 254.
+// loopbackHosts returns n addresses of loopback, at most 254.
 func loopbackHosts(n int) []string {
 	hosts := make([]string, n)
 	for rank := range hosts {

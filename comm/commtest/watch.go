@@ -15,11 +15,11 @@ import (
 	"gompi/internal/world"
 )
 
-// stallTime is how long all ranks wait before a report on stderr, once.
+// stallTime is the time for which all ranks wait before a report on stderr, once.
 const stallTime = 10 * time.Second
 
-// mostGrace is how long before the end of a test's time waiting ranks are ended, or a tenth of that
-// time if that is less.
+// Waiting ranks are ended mostGrace before the end of a test's time, or a tenth of that time
+// before, if that is less.
 const mostGrace = 5 * time.Second
 
 var errStuck = errors.New("the ranks wait for each other, and the test's time is almost up")
@@ -96,8 +96,8 @@ func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// waits returns the present calls of the ranks that have not returned, and since when all of them
-// wait, or 0 if one does not.
+// waits returns the current calls of the ranks that have not returned, and the time since which all
+// of them wait, 0 if a rank does not wait.
 func (w *watch) waits() (lines string, since time.Duration) {
 	var text []string
 	for rank := range w.boots {

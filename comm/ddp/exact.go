@@ -36,7 +36,7 @@ func newExactReducer(ctx context.Context, d *DDP, b *bucket) (*exactReducer, err
 	return w, nil
 }
 
-// mostOf returns the largest magnitude of so many addends whose sum cannot overflow.
+// mostOf returns the largest magnitude of each of a number of addends whose sum cannot overflow.
 func mostOf(quantum float64, addends int) float64 {
 	return quantum * float64((1<<62)/max(1, addends))
 }

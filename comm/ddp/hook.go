@@ -28,9 +28,9 @@ type StatefulHook interface {
 // A Memory is a Hook's memory, on the host. It may be read and written between steps.
 type Memory struct {
 	Shared []Slice // the same bits on all ranks
-	// Own is each rank's own memory, float32, such as unsent numbers. A rank adds it to its
-	// gradients, of which the average counts: so ranks may exchange theirs, or all take the
-	// average.
+	// Own is each rank's own memory, float32, such as unsent numbers. Each rank adds its Own to its
+	// gradients, and only their average has an effect. So ranks may exchange their Owns, or all use
+	// the average.
 	Own []Slice
 }
 

@@ -53,9 +53,9 @@ func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 	return d.Active() > 0, nil
 }
 
-// Active returns how many ranks had a batch in the last step that began with More, after its
-// Finish. Finish divides by the number of all ranks: multiply by Size()/Active() for the average
-// over the ranks with a batch. Likewise, divide Quantum's sum by Active().
+// Active returns the number of ranks that had a batch in the last step that began with More, after
+// its Finish. Finish divides by the number of all ranks: multiply by Size()/Active() for the
+// average over the ranks with a batch. Likewise, divide Quantum's sum by Active().
 func (d *DDP) Active() int { return int(d.joined.active[0]) }
 
 // A joinCounter counts the ranks that have a batch.

@@ -51,7 +51,7 @@ type Options struct {
 	// keeps memory for this part alone (ZeRO, stage 1): see Shards and GatherParams. The order of
 	// the first step does not change the buckets.
 	Shard bool
-	// LocalSteps, if not 0, averages the parameters after every so many steps, and no gradients
+	// LocalSteps, if not 0, averages the parameters after every LocalSteps steps, and no gradients
 	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps since New average
 	// gradients all the same (post-local SGD).
 	LocalSteps, LocalAfter int

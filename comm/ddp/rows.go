@@ -173,7 +173,7 @@ type rowSet[T float32 | int64] struct {
 	values []T
 }
 
-// resize makes s so many rows, of row numbers each, with any values.
+// resize sets the length of s to a number of rows, of row elements each, with arbitrary values.
 func (s *rowSet[T]) resize(rows, row int) {
 	s.ids, s.values = slices.Grow(s.ids[:0], rows)[:rows], slices.Grow(s.values[:0], rows*row)[:rows*row]
 }

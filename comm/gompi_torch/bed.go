@@ -19,7 +19,7 @@ import (
 // Python names a Python that has gompi_torch.
 const Python = "GOMPI_TORCH_PYTHON"
 
-// A Bed has what the scripts are run with: gompirun, as make has built it, and the Python.
+// A Bed has the programs that run the scripts: gompirun, as make has built it, and Python.
 type Bed struct{ Gompirun, Python string }
 
 // NewBed returns the bed of a package that lies two folders below the top. It skips the test where
@@ -40,7 +40,7 @@ func NewBed(t *testing.T) Bed {
 	return Bed{gompirun, python}
 }
 
-// Run runs a command, which is to end by itself, and returns what it says and its status.
+// Run runs a command, which has to end by itself, and returns its output and its status.
 func (b Bed) Run(t *testing.T, argv ...string) (output string, status int) {
 	t.Helper()
 	return b.RunFor(t, 3*time.Minute, argv...)

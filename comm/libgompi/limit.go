@@ -16,8 +16,8 @@ var errTimeout = errors.New("took longer than the limit")
 
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
-// A limit is the context of a call that may take at most d. Its time begins when core asks for
-// Done, or often for Err. Core asks for Done when it sleeps, and for Err repeatedly while it polls,
+// A limit is the context of a call that may take at most d. Its time begins at core's first Done,
+// or after several Errs. Core asks for Done when it sleeps, and for Err repeatedly while it polls,
 // which it may do forever beside the messages of other threads. So a short call starts no timer.
 type limit struct {
 	context.Context

@@ -119,7 +119,7 @@ func initialize(ctx context.Context, current []string) (*core.Comm, error) {
 	return core.Init(ctx, core.Config{}, nil)
 }
 
-// closeTime is how long gompi_finalize and gompi_free may take.
+// closeTime bounds the time of gompi_finalize and gompi_free.
 const closeTime = 10 * time.Second
 
 func closing() (context.Context, context.CancelFunc) {

@@ -51,8 +51,8 @@ type flow struct {
 	messages []*message
 }
 
-// part is how many bytes of a message leave before the next flow has its turn. A message has at
-// most 16 parts, so the number of events is bounded.
+// part is the number of bytes of a message that leave before the next flow has its turn. A message
+// has at most 16 parts, so the number of events is bounded.
 func part(size int) int { return max(16<<10, (size+15)/16) }
 
 // A link carries one message at a time.
@@ -247,8 +247,8 @@ func (e *engine) enter(m *message) {
 	}
 }
 
-// buffer tells the senders whose messages fit a flow's socket at a time. No sender waits for a word
-// to leave.
+// buffer notifies the senders whose messages fit a flow's socket at a time. No sender waits for a
+// control message to leave.
 func (e *engine) buffer(f *flow, at float64) {
 	room := e.Buffer
 	for _, m := range f.messages {
@@ -259,7 +259,7 @@ func (e *engine) buffer(f *flow, at float64) {
 	}
 }
 
-// gone tells a message's sender, once, that the message has left its buffer.
+// gone notifies a message's sender, once, that the message has left its buffer.
 func (e *engine) gone(m *message, at float64) {
 	if !m.gone && !m.word {
 		e.ranks[m.from].left(max(at, m.tail-float64(e.Buffer)*e.Wire))

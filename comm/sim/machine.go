@@ -17,9 +17,9 @@ type Machine struct {
 	Wire, Gap float64
 	Burst     int
 
-	// A message longer than Eager bytes leaves when its receiver's word has arrived that a buffer
-	// is ready, as in package round. A socket holds up to Buffer bytes: the sender is done with a
-	// message when the rest has left.
+	// A message longer than Eager bytes leaves when the receiver has reported in a message that its
+	// buffer is ready, as in package round. A socket holds up to Buffer bytes: the sender is done
+	// with a message when the rest has left.
 	Eager, Buffer int
 
 	// Reduce is a processor's time to combine a byte of two vectors, or to copy a byte.
@@ -29,9 +29,9 @@ type Machine struct {
 	// its ranks share them evenly, and a rank sends and receives by the same one.
 	RanksPerHost, Rails int
 
-	// Processors is their number in a host, or 0 for one to each rank. If Hosts is more than 0, so
-	// many hosts share the Processors of one machine. Where ranks share processors, a wake-up costs
-	// Switch.
+	// Processors is the number of processors of a host, or 0 for one per rank. If Hosts is more
+	// than 0, Hosts hosts share the Processors of one machine. Where ranks share processors, a
+	// wake-up costs Switch.
 	Processors, Hosts int
 	Switch            float64
 
@@ -59,8 +59,8 @@ type Level struct {
 	Latency float64 // of a crossing of the level, besides Between.Latency
 }
 
-// Oversubscribed returns a level of switches with so many hosts, whose uplinks carry less than the
-// hosts can send, by a factor.
+// Oversubscribed returns a level of switches with a number of hosts each. The uplinks carry less
+// than the hosts can send, by a factor.
 func (m *Machine) Oversubscribed(hosts int, factor, latency float64) Level {
 	return Level{Hosts: hosts, Up: m.Wire * factor / float64(hosts*max(m.Rails, 1)), Latency: latency}
 }

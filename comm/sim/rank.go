@@ -99,10 +99,10 @@ func (r *Rank) spend(seconds float64) {
 	r.busy += seconds
 }
 
-// Busy returns how many seconds its processor has worked, on messages, too.
+// Busy returns the seconds for which its processor has worked, on messages, too.
 func (r *Rank) Busy() float64 { return r.busy }
 
-// Yield lets other ranks have the processor, if it is shared, before the rank goes on.
+// Yield gives a shared processor to other ranks before the rank continues.
 func (r *Rank) Yield() {
 	r.e.push(event{at: r.clock, kind: resume, rank: r.me})
 	if !r.yield(struct{}{}) && r.err == nil {
@@ -129,10 +129,10 @@ func (r *Rank) IrecvReduce(from int, _, own mem.Buffer, _ call.Op, _ bool) {
 	r.receive(from, own.Size(), true)
 }
 
-// RecvBytes posts a receive of so many bytes.
+// RecvBytes posts a receive of a number of bytes.
 func (r *Rank) RecvBytes(from, size int) { r.receive(from, size, false) }
 
-// SendBytes starts to send a message of so many bytes.
+// SendBytes starts to send a message of a number of bytes.
 func (r *Rank) SendBytes(to, size int) {
 	if to == int(r.me) {
 		r.err = errors.New("message to oneself")
@@ -230,7 +230,7 @@ func (r *Rank) delivered(m *message) {
 	r.inbox.push(m)
 }
 
-// ready takes the word of a receiver and sends the messages held for it.
+// ready handles a receiver's message that its buffer is ready, and sends the messages held for it.
 func (r *Rank) ready(m *message) {
 	peer := m.from
 	r.e.free(m)

@@ -14,7 +14,7 @@ import (
 // A plan is the size of made-up ratings.
 type plan struct{ Users, Films, Ratings int }
 
-// likeMovieLens is the plan of so many ratings, with users and films in the proportion of
+// likeMovieLens is the plan of a number of ratings, with users and films in the proportion of
 // ml-latest-small: 100,836 ratings by 610 users of 9,742 films.
 func likeMovieLens(ratings int) plan {
 	root := math.Sqrt(float64(ratings) / smallDataset)

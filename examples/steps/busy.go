@@ -26,8 +26,8 @@ const (
 	busyTrials = 600 // timed products, of which the first half does not count
 )
 
-// newBusy returns products that take so long in all, divided among the parameters by their lengths.
-// It is collective: all ranks do as many.
+// newBusy returns products that take a given time in all, divided among the parameters by their
+// lengths. It is collective: all ranks do the same number of products.
 func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.Duration) (*busy, error) {
 	b := &busy{counts: make([]int, len(params))}
 	if total == 0 {

@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// lossSteps is how many losses -losses prints.
+// lossSteps is the number of losses that -losses prints.
 const lossSteps = 20
 
 // A config is the command line. All ranks have the same.

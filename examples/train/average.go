@@ -13,7 +13,7 @@ import (
 // hookNames are the values of -hook.
 var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
 
-// newHook returns the hook for a training of so many steps, nil for -hook none.
+// newHook returns the hook for a training of a number of steps, nil for -hook none.
 func newHook(name string, steps int64) (ddp.Hook, error) {
 	switch name {
 	case "fp16":

@@ -242,7 +242,7 @@ func (g *group) decided(all ...*agree.Decision) (news bool) {
 	return news
 }
 
-// ended tells the agreements that a rank has ended.
+// ended notifies the agreements that a rank has ended.
 func (g *group) ended(rank world.Rank, died bool) {
 	g.mu.Lock()
 	news := g.decided(g.votes.Ended(rank, died)...)

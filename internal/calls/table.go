@@ -90,7 +90,7 @@ const (
 // Changes reports whether a buffer with this role gets new content.
 func (r Role) Changes() bool { return r == Written || r == Updated }
 
-// A Dependence is whether every rank needs data of every other rank.
+// A Dependence states whether every rank needs data of every other rank.
 type Dependence uint8
 
 const (

@@ -74,8 +74,8 @@ func (s *Set) Environment(flags []string, getenv func(name string) (string, bool
 	s.defaults, s.getenv = flags, getenv
 }
 
-// Spelled returns how often Parse has met a flag under this name, such as a letter that launchers
-// understand differently. A translated habit counts under both names.
+// Spelled returns the number of times that Parse has met a flag under this name, such as a letter
+// that launchers understand differently. A translated habit counts under both names.
 func (s *Set) Spelled(name string) int { return s.spelled[name] }
 
 // Parse sets the flags at the beginning of args and returns the rest unchanged: the program and

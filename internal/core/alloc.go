@@ -279,7 +279,7 @@ func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) 
 }
 
 // enough returns an error unless every rank can have size bytes. all has two words of each rank:
-// whether its heap has a place, and how many bytes its host has left.
+// whether its heap has a place, and the bytes that its host has left.
 func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) error {
 	for r := range c.Size() {
 		if all[2*r] == no {
@@ -297,7 +297,7 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 }
 
 // allClaim reports to all ranks whether this rank has claimed its memory, and fails unless all
-// have. refused is why this rank could not.
+// have. refused is the reason why this rank could not.
 func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
 	all, err := c.exchange(ctx, f, answer(refused))
 	if err != nil {

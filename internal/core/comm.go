@@ -106,7 +106,7 @@ func (c *Comm) Dead() []int { return c.ch.Dead() }
 // ID returns the number of the communicator, the argument of MPI.Names.
 func (c *Comm) ID() uint64 { return c.ch.ID }
 
-// Program returns which of the programs of the job's command line this rank runs, from 0.
+// Program returns the number, from 0, of this rank's program on the job's command line.
 func (c *Comm) Program() int { return c.boot.Info().Program }
 
 // OneClock reports whether all ranks of the job read the same monotonic clock.

@@ -34,9 +34,9 @@ type (
 	RevokedError  = liveness.RevokedError
 )
 
-// An Error says which operation failed, on which rank of which communicator, and with whom: Peer
-// and Host are -1 and empty if no single peer is to blame. Site is the place of the call in the
-// program, if the program is to blame.
+// An Error names the failed operation, its rank and communicator, and the peer: Peer and Host are
+// -1 and empty if no single peer is to blame. Site is the place of the call in the program, if the
+// program is to blame.
 type Error struct {
 	Op   string
 	Comm string

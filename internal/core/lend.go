@@ -54,7 +54,7 @@ func (c *Comm) CountersForC(tool bool) (counters, worlds unsafe.Pointer, on bool
 	return counters, worlds, c.stats.On(), err
 }
 
-// mostLent returns which collectives C may do.
+// mostLent returns the collectives that C may do, by their largest size.
 func (c *Comm) mostLent() (most lease.Most) {
 	for k := range most {
 		most[k] = -1

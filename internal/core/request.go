@@ -124,7 +124,7 @@ func (c *Comm) Start(o *call.Call) Request {
 	return r
 }
 
-// Failing returns r with an outcome that is an error, of an operation that was not started.
+// Failing returns r with an error as its outcome: the operation was not started.
 func (r Request) Failing(err error) Request {
 	r.h = r.c.failed(err)
 	return r

@@ -78,7 +78,7 @@ func newMappedMemory(info *boot.Info) *hostMemory {
 	return m
 }
 
-// take takes a block of shared memory for a new communicator, 0 if there is none.
+// take allocates a block of shared memory for a new communicator, 0 if there is none.
 func (p *process) take() shmsync.Token {
 	if p.memory == nil {
 		return 0
@@ -97,8 +97,9 @@ func (p *process) give(t shmsync.Token) {
 	}
 }
 
-// withhold gives t back when no member can read it any more as a block of a communicator that
-// other ranks of c have created with this rank, which has failed meanwhile.
+// withhold frees t, the block offered for a communicator whose creation has failed on this rank.
+// Other ranks of c may have created that communicator and read t, so withhold waits until none can
+// read t any more.
 func (c *Comm) withhold(t shmsync.Token) {
 	if t != 0 {
 		c.memory.pool.Withhold(t, c.block)
@@ -311,7 +312,7 @@ func (c *Comm) Kernel(rank int) *Kernel {
 	return &Kernel{m}
 }
 
-// Read copies from consecutive spans, together as long as dst, and changes the spans.
+// Read copies consecutive spans, together as long as dst, to dst. It changes the slice of spans.
 func (k *Kernel) Read(dst []byte, from []Span) error {
 	return k.memory.ReadSpans(k.memory.locals[0], dst, from)
 }
@@ -328,8 +329,8 @@ func (c *Comm) Key(at uintptr, n int) []byte {
 }
 
 // A Remote is memory of another rank that a network device accesses. Places are that rank's
-// addresses. Where too much is under way a method returns 0 or false and has done nothing: the
-// caller calls again after Progress.
+// addresses. A result of 0 or false means that too many operations are under way and nothing was
+// done: the caller calls again after Progress.
 type Remote = message.Remote
 
 // Remote returns the memory of a rank that the key is of.

@@ -58,7 +58,7 @@ func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 }
 
 // AgreeOn is Agree of bytes: it returns the bytes of each living member, by rank, nil for the
-// others, and how many have died, the same on all.
+// others, and the number of dead members, the same on all.
 func (c *Comm) AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error) {
 	o, err := c.vote(ctx, &wire.Vote{Kind: wire.Agree, Part: mine})
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Comm) AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int
 	return all, len(o.Dead), nil
 }
 
-// errGaveUp: the others have gone on to a communicator that this rank has not got.
+// errGaveUp: the other ranks continue in a communicator that this rank does not have.
 var errGaveUp = errors.New("this rank gave up in the Shrink or Restore before, and must end")
 
 func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
@@ -99,7 +99,7 @@ func (c *Comm) Restore(ctx context.Context) (*Comm, error) {
 // Restored reports whether this process replaces a rank that died.
 func (c *Comm) Restored() bool { return c.restored }
 
-// admit lets the transports reach the replacements that others have.
+// admit lets the transports reach the replacements that o names.
 func (p *process) admit(o *wire.Outcome) error {
 	for _, r := range o.Replaced {
 		if r.By == p.boot.Info().Rank {
@@ -140,9 +140,9 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 	return p.assembleRenewal(wire.Restore, firstName, all.rules, g, members, mine).unless(ctx, late)
 }
 
-// assembleRenewal returns the communicator of a Shrink or Restore, in a row of renewals that
-// began with the communicator named base. Replacements learn from the others how long that row
-// is.
+// assembleRenewal returns the communicator of a Shrink or Restore. Its name is base, the name of
+// the first communicator in the chain of renewals, with the length of the chain. Replacements learn
+// the length from the other members.
 func (p *process) assembleRenewal(
 	kind wire.VoteKind, base string, rules *path.Rules, g Group, members []group.Member, mine group.Member,
 ) *Comm {

@@ -83,7 +83,7 @@ func (c *Comm) Counts() bool { return c.stats.On() }
 
 type placeKey struct{}
 
-// placed is whether some context has a place: else none is asked for a place.
+// placed reports whether any context has a place, so that contexts need not be searched otherwise.
 var placed atomic.Bool
 
 // AtPlace returns a context whose collectives gompirun counts as calls at a place of the program.
@@ -100,7 +100,7 @@ func placeOf(ctx context.Context) *stats.Place {
 	return p
 }
 
-// SetSite has reports name site as the place where the program waits, until the next SetSite.
+// SetSite sets the place in the program that reports name for waits, until the next SetSite.
 func (c *Comm) SetSite(site string) {
 	p := c.ch.Progress()
 	p.Lock()

@@ -39,13 +39,13 @@ type extent struct{ off, n int }
 
 func (e extent) end() int { return e.off + e.n }
 
-// NewHeap returns the heap in mem. claim allocates memory for a part of mem, and fails without
-// memory; release frees that memory.
+// NewHeap returns the heap in mem. claim backs a part of mem with memory, and fails if there is
+// none; release frees that memory.
 func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
 	return &Heap{mem: mem, claim: claim, release: release}
 }
 
-// Reserve takes a place for n > 0 bytes, the first that is large enough, without allocating its
+// Reserve reserves a place for n > 0 bytes, the first that is large enough, without allocating its
 // memory. It fails if there is none.
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
@@ -115,7 +115,7 @@ func (h *Heap) find(off int) int {
 	return i
 }
 
-// Len returns how many places are taken.
+// Len returns the number of allocated places.
 func (h *Heap) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

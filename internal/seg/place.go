@@ -14,7 +14,7 @@ const (
 	private Place = 1 << 62
 )
 
-// Locate returns where b lies in its owner's heap.
+// Locate returns the place of b in its owner's heap.
 func Locate(heap, b []byte) Place {
 	if len(b) == 0 {
 		return Nowhere

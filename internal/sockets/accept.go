@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// retryDelay is how long Serve waits after a failed accept, when the process lacks descriptors or
-// memory.
+// retryDelay is the time that Serve waits after a failed accept, when the process lacks descriptors
+// or memory.
 const retryDelay = 100 * time.Millisecond
 
 // An Acceptor decides which connections are admitted. Until its caller has authenticated itself a
 // connection is pending. Pending connections are limited in number and in time, so that they cannot
 // keep legitimate callers out; nor does a temporary lack of descriptors or memory.
 type Acceptor struct {
-	// MaxPending is how many connections may be authenticating at once: one more turns the
-	// oldest away. It should exceed the number of legitimate callers that come at the same
-	// time.
+	// MaxPending is the number of connections that may be authenticating at once: one more closes
+	// the oldest. It should exceed the number of legitimate callers that come at the same time.
 	MaxPending int
-	// Timeout is how long a caller has to authenticate.
+	// Timeout bounds the authentication of a caller.
 	Timeout time.Duration
 	// Authenticate authenticates a caller, in a goroutine of its own. If it returns a function, the
 	// caller is admitted and the function runs in that goroutine. If it returns nil, the

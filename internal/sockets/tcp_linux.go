@@ -134,8 +134,8 @@ func avoidPacing(fd int) {
 	}
 }
 
-// Undelivered returns how many bytes the peer's host may not have received. On loopback all sent
-// bytes have arrived.
+// Undelivered returns the number of bytes that the peer's host may not have received. On loopback
+// all sent bytes have arrived.
 func Undelivered(fd int, near bool) int {
 	request := uint(unix.SIOCOUTQ)
 	if near {

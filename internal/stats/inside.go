@@ -31,8 +31,8 @@ func (c *counters) enter(now int64) {
 	}
 }
 
-// exit notes the end of a call that began at begin. The call also stands for so many others of its
-// length; with -1 it does not count itself.
+// exit notes the end of a call that began at begin. The call also stands for a number of other
+// calls of its length; with -1 the call itself does not count.
 func (c *counters) exit(begin, now, others int64) {
 	was := c.inside.Add(^uint64(0))
 	if was&threads != 0 {
@@ -45,7 +45,7 @@ func (c *counters) exit(begin, now, others int64) {
 	c.busy.Add(period)
 }
 
-// openFor returns how long calls have been under way at a time.
+// openFor returns the length of the current period with calls under way.
 func (c *counters) openFor(now int64) int64 {
 	was := c.inside.Load()
 	if was&threads == 0 {

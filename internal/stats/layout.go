@@ -83,7 +83,7 @@ type Memory struct {
 	head *header
 }
 
-// Size returns the bytes for the ranks of a host in a job with so many places for ranks.
+// Size returns the bytes for the ranks of a host, given the number of the job's places for ranks.
 func Size(ranks, places int, trace bool) int {
 	h := shape(ranks, places, trace)
 	return h.areas() + ranks*h.stride()

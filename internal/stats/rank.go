@@ -92,8 +92,8 @@ func (m *Memory) RankOfMPI(local int, count func(bytes, peer, tag int)) *Rank {
 	return r
 }
 
-// Later is RankOfMPI without -stats: it counts while a tool in its process turns it on, in the
-// memory that open then returns.
+// Later is RankOfMPI without -stats. It counts only while a tool in the process has turned it on,
+// in the memory that open returns.
 func Later(local int, count func(bytes, peer, tag int), open func() (*Memory, error)) *Rank {
 	return &Rank{count: count, local: local, open: open}
 }
@@ -192,10 +192,10 @@ type Span struct {
 	tag    int32
 }
 
-// Begin counts a call of so many bytes and fills its Span, which is zero. The caller is a function
-// of core that the program calls, or is called by such a function. at is the program's call site if
-// the program names it, else nil. (A returned Span would be copied, and the copy would wait for the
-// stores just made: 8 ns.)
+// Begin counts a call of a number of bytes and fills its Span, which is zero. The caller is a
+// function of core that the program calls, or is called by such a function. at is the program's
+// call site if the program names it, else nil. (A returned Span would be copied, and the copy would
+// wait for the stores just made: 8 ns.)
 //
 //go:noinline
 func (r *Rank) Begin(sp *Span, op Op, bytes int, at *Place) {
@@ -363,7 +363,8 @@ func (sp *Span) End() {
 	}
 }
 
-// took adds a call of a duration that stands for so many calls. It returns the time of all calls.
+// took adds a call of a duration, which stands for a number of calls. It returns the time of all
+// calls.
 func (s *site) took(took, stands int64) (total int64) {
 	atomic.AddInt64(&s.Timed, 1)
 	if least := atomic.LoadInt64(&s.Fastest); least == 0 || took < least-1 {

@@ -12,14 +12,14 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// The properties of Fortran's types are known from the beginning: those of gfortran and of others
-// without options that change them. A program that is to set them (MPI 5.0) is told that they are
-// set.
+// The properties of Fortran's types are constant: the types of gfortran, and of other compilers
+// without options that change them. A program that tries to set them (MPI 5.0) gets the answer that
+// they are set.
 
 // optional are the types that a Fortran compiler need not have.
 var optional = regexp.MustCompile(`^MPI_(LOGICAL|INTEGER|REAL|COMPLEX)\d+$|^MPI_DOUBLE_COMPLEX$`)
 
-// AbiGetFortranInfo says how long the usual types are, and which others there are.
+// AbiGetFortranInfo returns the sizes of the usual types, and which optional types exist.
 func AbiGetFortranInfo() (*infos.Info, error) {
 	var pairs []string
 	for _, name := range []string{"MPI_LOGICAL", "MPI_INTEGER", "MPI_REAL", "MPI_DOUBLE_PRECISION"} {

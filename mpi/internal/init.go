@@ -56,8 +56,8 @@ func Unsupported(h abi.Handle, name string) abi.Class {
 	return comms.Registry.Find(h).Raise(name, errs.New(errs.Unsupported, "not implemented by gompi"))
 }
 
-// Length returns the length of a communicator's array. A what of 0 means an entry for each peer,
-// 1 for each source of its topology and 2 for each destination.
+// Length returns the length of an array argument of a communicator's call: an entry for each peer
+// if what is 0, for each source of the topology if 1, for each destination if 2.
 func Length(what int, h abi.Handle) int {
 	c := comms.Registry.Find(h)
 	switch {
@@ -86,8 +86,8 @@ func GetProcessorName(name abi.Text) (int, error) {
 	return name.Set(hostName(), abi.C.MaxProcessorName), nil
 }
 
-// hostName returns the name that this host has for itself, by which others find it. The
-// launcher's name for this host may be "localhost", or the name of a login.
+// hostName returns this host's own name, valid on other hosts. The launcher's name for this host
+// may be "localhost", or the name of a login.
 func hostName() string {
 	if name, err := os.Hostname(); err == nil {
 		return name
@@ -95,7 +95,7 @@ func hostName() string {
 	return comms.World.P2P.Host(comms.World.P2P.Rank())
 }
 
-// AbiGetInfo says how wide integers are (MPI 5.0).
+// AbiGetInfo returns the widths of integers (MPI 5.0).
 func AbiGetInfo() (*infos.Info, error) {
 	return infos.New("mpi_aint_size", "8", "mpi_count_size", "8", "mpi_offset_size", "8"), nil
 }

@@ -104,7 +104,7 @@ func SessionInit(info *infos.Info, h *errs.Errhandler) (*comms.Session, error) {
 	return comms.NewSession(h), nil
 }
 
-// SessionFinalize leaves the objects of the session as they are: they go with the job.
+// SessionFinalize does not free the objects of the session: they are freed at the end of the job.
 func SessionFinalize(h *abi.Handle) error {
 	if err := comms.RemoveSession(h); err != nil {
 		return err

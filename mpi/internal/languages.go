@@ -11,8 +11,8 @@ import (
 	"gompi/mpi/internal/windows"
 )
 
-// Languages other than C: a face says which language an object's functions are in, and sets and
-// gets attributes for Fortran.
+// Languages other than C: a face sets the language of an object's functions, and sets and gets
+// attributes for Fortran.
 
 const (
 	kindOp         = 3
@@ -21,8 +21,8 @@ const (
 	kindKeyval     = 12
 )
 
-// SetLanguage says which language the functions of an object are in. A keyval's get and return
-// Fortran's integers from then on.
+// SetLanguage sets the language of an object's functions. A keyval's functions in Fortran get and
+// return Fortran's integers.
 func SetLanguage(kind int, object abi.Handle, language int) {
 	switch kind {
 	case kindOp:

@@ -56,7 +56,7 @@ type Result struct {
 	Needs    Needs
 }
 
-// Run simulates the start of a job of so many ranks. A fan-out is as gompirun's -fanout: more
+// Run simulates the start of a job of a number of ranks. A fan-out is gompirun's -fanout: more
 // hosts form a tree of agents, and 0 is a star of any size. A job of 100,000 ranks takes half a
 // minute of a processor and some GB.
 func (s *Site) Run(ranks, fanout int) (Result, error) {

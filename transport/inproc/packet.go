@@ -49,8 +49,7 @@ type packet struct {
 	withdrawn bool       // the sender has taken its memory back
 }
 
-// take copies the payload at off to dst. take returns false if the sender has taken the payload
-// back.
+// take copies the payload at off to dst. It returns false if the sender has withdrawn the payload.
 func (p *packet) take(dst []byte, off int64) bool {
 	if !p.lent {
 		copy(dst, p.payload[off:])
@@ -65,7 +64,7 @@ func (p *packet) take(dst []byte, off int64) bool {
 	return true
 }
 
-// withdraw takes the lent payload back. After withdraw, the receiver no longer reads the payload.
+// withdraw ends the loan of the payload. After withdraw, the receiver no longer reads the payload.
 func (p *packet) withdraw() {
 	p.mu.Lock()
 	p.withdrawn = true

@@ -1,11 +1,11 @@
 // Package inproc carries frames between ranks that are goroutines of one process: for tests,
 // simulation and programs that are parallel in themselves.
 //
-// Each rank has one mailbox, a queue in which all others put packets and that its Poll empties. One
-// queue keeps the order of every sender without any state per pair. Send copies payloads of up to
-// 64 KiB into pooled memory. Larger payloads stay at the sender; the receiver's Poll copies them
-// once, straight to their destination. No lock is held while anything blocks, and no clock is read,
-// so that ranks may live in a testing/synctest bubble.
+// Each rank has one mailbox, a queue. All other ranks append packets to the queue, and the rank's
+// Poll empties it. One queue keeps the order of every sender without any state per pair. Send
+// copies payloads of up to 64 KiB into pooled memory. Larger payloads stay at the sender; the
+// receiver's Poll copies them once, straight to their destination. No lock is held while anything
+// blocks, and no clock is read, so that ranks may live in a testing/synctest bubble.
 //
 // Cost: 0.1-0.2 us for a small frame. A rank takes about 300 bytes until it communicates, and then
 // about 100 for each peer.

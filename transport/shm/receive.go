@@ -131,8 +131,8 @@ func (t *Transport) done(p *peer) {
 }
 
 // serve reads from and writes to the peer that the caller waits for. It takes one record, or as
-// many as the sink wants: the line of the next record may be in that peer's cache, and loading the
-// line would delay the caller, whose frame has come.
+// many as the sink wants: the cache line of the next record may be in that peer's cache, and
+// loading the line would delay the caller, whose frame has arrived.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p, 1)
 	if !p.out.Empty() {

@@ -234,7 +234,7 @@ func (w *writer) room() int {
 	return min(n, int(w.lap)-w.at(w.tail), w.most)
 }
 
-// streams reports whether the unread bytes are so many that a longer lap serves better.
+// streams reports whether there are enough unread bytes for a longer lap to be faster.
 func (w *writer) streams() bool { return w.full <= streamLap && w.tail-w.seen > w.lap/2 }
 
 // owned is the length up to which a record's lines are fetched for writing before the writes.

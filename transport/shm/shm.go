@@ -53,7 +53,7 @@ const (
 	smallBody = 1 << 10
 )
 
-// A State says whether a rank of this host lives.
+// A State states whether a rank of this host lives.
 type State uint8
 
 // The states.
@@ -76,7 +76,7 @@ type Shape struct {
 	// level: 488 us with 256 KiB, 170 with 2 MiB). On other processors, such a ring leaves the
 	// caches for nothing.
 	Bytes int
-	// Reach says how payloads are copied into a ring.
+	// Reach defines how payloads are copied into a ring.
 	Reach mem.Distance
 }
 

@@ -144,7 +144,7 @@ func unreachable(why string) error {
 	return fmt.Errorf("%w: %s", transport.ErrUnreachable, why)
 }
 
-// dialRounds returns for how many rounds err may last.
+// dialRounds returns the number of rounds for which err may last.
 func dialRounds(err error) int {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.EAGAIN, unix.EADDRNOTAVAIL} {
 		if errors.Is(err, e) {

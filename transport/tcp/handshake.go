@@ -56,7 +56,7 @@ const (
 	stepGo
 )
 
-// A reason is why a callee refuses a connection.
+// A reason is a callee's reason to refuse a connection.
 type reason uint8
 
 const (

@@ -153,7 +153,7 @@ func (t *Transport) Forget(rank world.Rank, token uint64) {
 	}
 }
 
-// flush writes queued frames to p and returns how many have left.
+// flush writes queued frames to p and returns the number of frames sent.
 func (t *Transport) flush(p *peer) int {
 	if p.conn != nil && p.conn.seal != nil {
 		return t.flushSealed(p)

@@ -78,7 +78,7 @@ func heapsAreReached(t *testing.T, n *net) {
 	})
 }
 
-// exchange copies the bytes between the ends of theirs to own, or the other way.
+// exchange copies the bytes between the ends of theirs to own, or in the other direction.
 func (r *rank) exchange(n *net, t *testing.T, round, size int, own, theirs []byte, get bool) error {
 	dst, src := own, theirs
 	if !get {

@@ -15,7 +15,7 @@ import (
 	"gompi/transport"
 )
 
-// timeout is how long a test waits without progress.
+// timeout bounds a test's wait without progress.
 const timeout = 20 * time.Second
 
 // longest bounds a wait with progress.

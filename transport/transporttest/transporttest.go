@@ -65,7 +65,7 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// A rule is a duty of transports, tested with so many ranks.
+// A rule is a duty of transports, tested with a number of ranks.
 type rule struct {
 	name string
 	size int

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// flushTime is how long the flush may take.
+	// flushTime bounds the time of the flush.
 	flushTime = time.Second
 	// flushSleep is the sleep of Close's caller between calls, in nanoseconds.
 	flushSleep = int64(time.Millisecond)

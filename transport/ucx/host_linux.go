@@ -2,7 +2,7 @@ package ucx
 
 import "golang.org/x/sys/unix"
 
-// lockLimit returns how many bytes of memory this process may lock, -1 if there is no limit.
+// lockLimit returns the bytes of memory that this process may lock, -1 if there is no limit.
 func lockLimit() int64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {

@@ -8,7 +8,7 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// lastPolls bounds how often UCX is polled for messages of a rank that has ended.
+// lastPolls bounds the polls of UCX for messages of a rank that has ended.
 const lastPolls = 64
 
 // Poll implements transport.Transport. UCX polls all peers at once.

@@ -44,7 +44,7 @@ func (t *Transport) next(p *peer) frame {
 	return f
 }
 
-// own copies the rest of f's payload, so that the caller may have its buffer back.
+// own copies the rest of f's payload, so that the caller may reuse its buffer.
 func (t *Transport) own(p *peer, f *frame) {
 	o := &p.out
 	if last := len(o.blocks) - 1; last >= 0 {

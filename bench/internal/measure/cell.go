@@ -79,7 +79,7 @@ func (k *cell) allocate(n int) (err error) {
 }
 
 // strided returns n elements in which every 8 bytes are followed by a gap of 8 bytes. They are in
-// ordinary memory, and are unsigned numbers of the size of t.
+// host memory, not from Alloc, and are unsigned numbers of the size of t.
 func strided(t mem.Type, n int) (mem.Buffer, error) {
 	block := max(8/t.Size(), 1)
 	l, err := comm.Vector((n+block-1)/block, block, 2*block)
@@ -133,7 +133,7 @@ func (k *cell) memory() mem.Space {
 	return k.space
 }
 
-// bind makes k the cell of blocks of n elements.
+// bind sets k to the cell of blocks of n elements.
 func (k *cell) bind(n int) {
 	k.n = n
 	k.window = windowOf(n * k.inputs.t.Size())

@@ -27,7 +27,7 @@ func runGather(k *cell) error        { return k.c.Gather(k.ctx, 0, k.send, k.rec
 func runScatter(k *cell) error       { return k.c.Scatter(k.ctx, 0, k.send, k.recv) }
 func runScan(k *cell) error          { return k.c.Scan(k.ctx, k.send, k.recv, k.redop) }
 
-// Their expected results. Every rank's send begins as the rank's pattern.
+// The expected results of collectives. Every rank's send begins with the rank's pattern.
 
 func fromRoot(k *cell) ([]part, error) {
 	if k.rank == 0 {
@@ -53,10 +53,10 @@ func (k *cell) reduced(ranks, phase int) ([]part, error) {
 	return []part{{k.recv, want, phase}}, err
 }
 
-// gathered is one block from each rank, on ranks that receive them.
+// gathered expects one block from each rank, on ranks that receive blocks.
 func gathered(k *cell) ([]part, error) { return k.fromEach(0), nil }
 
-// exchanged is this rank's block of each rank's vector.
+// exchanged expects this rank's block of each rank's vector.
 func exchanged(k *cell) ([]part, error) { return k.fromEach(k.rank * k.n), nil }
 
 func (k *cell) fromEach(phase int) []part {

@@ -30,8 +30,8 @@ type Options struct {
 	Budget  time.Duration
 }
 
-// DefaultBudget is the time for a cell, and again for back to back. It is long enough for a median
-// of small operations and short enough for many sizes.
+// DefaultBudget is the time for the calls of a cell with barriers, and again for the calls back to
+// back. It is long enough for a stable median of small operations and short enough for many sizes.
 const DefaultBudget = 60 * time.Millisecond
 
 // Validate returns an error if o is invalid for np ranks, the same on every rank.

@@ -25,8 +25,8 @@ const (
 	bigBytes   = 16 << 20
 	mostIters  = 1 << 17
 
-	// growth bounds the ratio of a batch to all iterations before it, whose time may be no guide to
-	// the next.
+	// growth bounds the ratio of a batch's length to the number of earlier iterations, since later
+	// iterations may take longer than these.
 	growth = 8
 )
 
@@ -38,7 +38,7 @@ type meter struct {
 	times  []int64 // nanoseconds of each iteration, on this rank
 }
 
-// measure checks and times the cell that is bound. The Row is rank 0's.
+// measure checks and times the bound cell. Only rank 0 gets the Row.
 func (m *meter) measure() (result.Row, error) {
 	if err := m.prepare(); err != nil {
 		return result.Row{}, err
@@ -140,8 +140,8 @@ func (m *meter) atLeast(few, many int) int {
 	return many
 }
 
-// nextBatch returns the length of the next batch, so that all iterations take about budget: 0 if
-// that is spent.
+// nextBatch returns the length of the next batch, so that all iterations take about budget; 0 if
+// the budget is spent.
 func nextBatch(done int, spent, budget time.Duration) int {
 	if spent >= budget {
 		return 0
@@ -153,8 +153,8 @@ func nextBatch(done int, spent, budget time.Duration) int {
 	return min(more, mostIters-done)
 }
 
-// backToBack returns the mean nanoseconds of as many calls without barriers. For operations with a
-// before hook it returns 0.
+// backToBack returns the mean nanoseconds of a number of calls without barriers. For operations
+// with a before hook it returns 0.
 func (m *meter) backToBack() (float64, error) {
 	if m.op.before != nil {
 		return 0, nil

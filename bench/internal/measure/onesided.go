@@ -114,7 +114,7 @@ func runFetchAndOp(k *cell) error {
 	return k.win.Flush(k.ctx, 1)
 }
 
-// fromWindow is the data of rank 0's put, after a barrier.
+// fromWindow expects the data of rank 0's put, after a barrier.
 func fromWindow(k *cell) ([]part, error) {
 	if err := comm.Barrier(k.ctx, k.c); err != nil || k.rank != 1 {
 		return nil, err

@@ -54,8 +54,8 @@ func operations() []operation {
 	})
 }
 
-// collective returns the benchmark of a k, by the row of package calls. bus is nccl-tests' factor
-// (its PERFORMANCE.md).
+// collective returns the benchmark of the collective k, by its row in package calls. bus is the bus
+// bandwidth's factor in nccl-tests (its PERFORMANCE.md).
 func collective(k calls.Kind, run func(*cell) error, parts func(*cell) ([]part, error)) operation {
 	row := &calls.Table[k]
 	op := operation{name: nameOf(k.TunedAs().MPI()), reduces: row.Reduces, inPlace: row.Send.Layout != calls.Absent, run: run, parts: parts}

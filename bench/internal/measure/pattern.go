@@ -7,7 +7,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// period is how many elements of a rank's input differ before they repeat. It is prime, so that a
+// period is the number of elements after which a rank's input repeats. It is prime, so that a
 // misplaced block is detected.
 const period = 1021
 
@@ -18,7 +18,7 @@ type patterns struct {
 	by []mem.Buffer
 }
 
-// newPatterns returns the inputs of as many ranks, for results of op.
+// newPatterns returns the inputs of a number of ranks, for results of op.
 func newPatterns(t mem.Type, op mem.Op, ranks int) (*patterns, error) {
 	values := 4
 	if op == mem.Prod {

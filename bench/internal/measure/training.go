@@ -91,7 +91,7 @@ func runStep(k *cell) error {
 	return k.training.d.Finish(k.ctx)
 }
 
-// averaged is each gradient. Its elements begin as the rank's pattern.
+// averaged expects the average of each gradient. A gradient begins with the rank's pattern.
 func averaged(k *cell) ([]part, error) {
 	want, err := k.inputs.reduced(mem.Avg, k.np)
 	var parts []part

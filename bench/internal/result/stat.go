@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Quantile returns the smallest element of sorted that at least the share q of the elements, 0 to
-// 1, do not exceed, or 0 without elements. sorted must be ascending.
+// Quantile returns the smallest element x of sorted such that at least the share q, 0 to 1, of the
+// elements are at most x; 0 without elements. sorted must be ascending.
 func Quantile[T cmp.Ordered](sorted []T, q float64) T {
 	if len(sorted) == 0 {
 		var none T
@@ -27,8 +27,8 @@ func Median(xs []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// GeoMean returns the geometric mean of xs, which are positive, or 0 without elements. For ratios
-// this mean is right: the inverses have the inverse mean.
+// GeoMean returns the geometric mean of xs, which are positive, or 0 without elements. It suits
+// ratios, since the mean of their inverses is the inverse of their mean.
 func GeoMean(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

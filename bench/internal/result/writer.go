@@ -19,7 +19,7 @@ var Forms = []string{"table", "csv"}
 // NewWriter returns a Writer to w, whose form is one of Forms.
 func NewWriter(w io.Writer, form string) *Writer { return &Writer{w: w, form: form} }
 
-// Write writes r. A head precedes the first row, and in a table each operation.
+// Write writes r. A header precedes the first row, and in a table each operation.
 func (w *Writer) Write(r Row) error {
 	first := w.rows == 0
 	w.rows++
@@ -42,7 +42,7 @@ func (w *Writer) Write(r Row) error {
 	return err
 }
 
-// Close writes the head of a document without rows.
+// Close writes the header if there were no rows.
 func (w *Writer) Close() error {
 	if w.rows > 0 || w.form != "csv" {
 		return nil

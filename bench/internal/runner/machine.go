@@ -37,7 +37,7 @@ const IdleLoad = 0.2
 // loadWindow is the period of Load: 25 ticks of the kernel's count.
 const loadWindow = 250 * time.Millisecond
 
-// Load returns how many processors of the machine are in use, by this and other processes and by
+// Load returns the number of processors of the machine in use, by this and other processes and by
 // the host of a virtual machine. It takes a quarter of a second, in which the caller is idle. If
 // the kernel has no counts, Load returns 0.
 func Load() float64 {

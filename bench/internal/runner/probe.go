@@ -95,7 +95,8 @@ type line struct {
 	_ [128]byte
 }
 
-// bounce counts a shared number up in turns: one thread makes it odd, the other even.
+// bounce increments a shared number by two threads in turn: one thread makes it odd, the other
+// even.
 func bounce(deadline time.Time) (took time.Duration, ok bool) {
 	var flag line
 	var late atomic.Bool

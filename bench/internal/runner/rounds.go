@@ -97,7 +97,7 @@ func (c *Contest) End() error {
 
 // Run measures operations of the entrants in turn, operation by operation, round after round, so
 // that changes of the machine affect all entrants. args are flags for all programs. A run that
-// fails is a miss, but its rows count. An error means that ctx has ended.
+// fails is reported as missing, but its rows count. An error means that ctx has ended.
 func (c *Contest) Run(ctx context.Context, entrants []Entrant, ops []string, args ...string) error {
 	began, done, all := time.Now(), 0, c.Rounds*len(c.NPs)*len(ops)
 	for round := 1; round <= c.Rounds; round++ {
@@ -197,7 +197,7 @@ func (c *Contest) Commands(entrants []Entrant, args ...string) (lines []string) 
 	return lines
 }
 
-// warning returns why the figures may be worth little, "" without a reason.
+// warning returns a reason why the figures may be unreliable, "" without one.
 func (c *Contest) warning() string {
 	busy := 0
 	for _, p := range c.probes {

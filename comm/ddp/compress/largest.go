@@ -31,7 +31,7 @@ func (l *largest) find(places []uint32, x []float32) {
 	}
 }
 
-// least returns the k-th largest magnitude, and how many numbers of exactly this magnitude are
+// least returns the k-th largest magnitude, and the number of elements of exactly this magnitude
 // among the k largest.
 func (l *largest) least(x []float32, k int) (magn uint32, ties int) {
 	shift := uint32(31)

@@ -128,7 +128,7 @@ func (h *powerSGD) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) err
 	return nil
 }
 
-// steps returns how many steps preceded b's, in this job and the jobs that it continues.
+// steps returns the number of steps before b's, in this job and the jobs that it continues.
 func (h *powerSGD) steps(b *ddp.Bucket) int {
 	if !h.begun {
 		h.begun, h.before = true, h.done[0]

@@ -75,8 +75,8 @@ func (s *survey) get(symbol string, question func() nvml.Return) bool {
 	return ret == nvml.SUCCESS
 }
 
-// devices queries each device. NVML numbers devices by PCI address. A sort makes sure, unless a
-// device is left out.
+// devices queries each device. NVML numbers devices by PCI address. They are sorted by address
+// nevertheless, unless a device is missing.
 func (s *survey) devices(count int) {
 	index := 0
 	for i := range count {

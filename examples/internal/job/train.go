@@ -208,8 +208,8 @@ func (t *trainer) judge(ctx context.Context) error {
 	return nil
 }
 
-// restore makes state refer to all memory that a snapshot needs, and fills that memory from the
-// snapshot, if any.
+// restore lets state refer to all memory that a snapshot saves and, if there is a snapshot, loads
+// it.
 func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.f.Seed
 	for _, p := range t.m.Params() {

@@ -10,7 +10,7 @@ import (
 // for each pixel its channels.
 type Image struct{ Height, Width, Channels int }
 
-// Len returns how many numbers a picture has.
+// Len returns the number of values in a picture.
 func (s Image) Len() int { return s.Height * s.Width * s.Channels }
 
 // A Convolution moves a square of k x k pixels over a picture, without padding. At each place the

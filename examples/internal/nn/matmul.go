@@ -71,12 +71,12 @@ func tileWidth(cols int) int {
 	return (width + 15) / 16 * 16 // gonum takes 16 numbers at a time
 }
 
-// Workers is how many goroutines share a matrix product. The result does not depend on their
-// number: each element is summed in the same order.
+// Workers is the number of goroutines that share a matrix product. The result does not depend on
+// their number: each element is summed in the same order.
 type Workers int
 
-// WorkersOf returns the number of compute goroutines for a rank of as many. If there are other
-// ranks, one processor of the process is left for communication.
+// WorkersOf returns the number of compute goroutines for each of a number of ranks. If there are
+// other ranks, one processor of the process is left for communication.
 func WorkersOf(ranks int) Workers {
 	n := runtime.GOMAXPROCS(0)
 	if ranks > 1 {

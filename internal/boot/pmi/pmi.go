@@ -27,7 +27,7 @@ const (
 	MaxLine = 8 << 10
 )
 
-// Variables by which a launcher tells a process how to reach it.
+// Variables with which a launcher gives a process the descriptor to it and a rank.
 const (
 	EnvFD   = "PMI_FD"
 	EnvRank = "PMI_RANK"

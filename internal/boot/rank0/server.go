@@ -64,11 +64,12 @@ func HowLost(err error) string {
 const (
 	// proofTime bounds the handshake of a connection.
 	proofTime = 10 * time.Second
-	// ownDelay bounds how long a message to rank 0 waits for the same message to other ranks.
+	// ownDelay bounds the wait of a message to rank 0 for the same message to other ranks.
 	// closeTime bounds this wait at rank 0's goodbye.
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
-	// MorePending is how many connections beyond the number of ranks may be in a handshake at once.
+	// MorePending is the number of connections, beyond the number of ranks, that may be in a
+	// handshake at once.
 	MorePending = 256
 )
 

@@ -44,8 +44,8 @@ func (f *Frames) ReadBuffer(exact bool) []byte {
 	return f.buf[f.end:]
 }
 
-// missing returns how many bytes the current frame lacks. It is at least 1, because Next has
-// returned none.
+// missing returns the number of bytes that the current frame lacks. It is at least 1, because Next
+// has returned none.
 func (f *Frames) missing() int {
 	n := f.end - f.start
 	if n < headSize {

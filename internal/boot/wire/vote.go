@@ -146,7 +146,7 @@ func (m *Outcome) Clone() *Outcome {
 	return &o
 }
 
-// Invite tells a rank which agreement it votes in first, as a replacement.
+// Invite names to a replacement the agreement in which it votes first.
 type Invite struct {
 	Comm    uint64
 	Seq     uint64

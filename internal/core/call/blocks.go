@@ -120,7 +120,7 @@ func (c *Call) Blocks(rank, ranks int) (send, recv []Span) {
 	return send, recv
 }
 
-// blocksOf returns how many blocks a vector has.
+// blocksOf returns the number of blocks of a vector.
 func blocksOf(v *calls.Vector, ranks int) int {
 	switch v.Layout {
 	case calls.Absent:
@@ -191,7 +191,7 @@ func (c *Call) PartCount(n, longest int, sendCounts, recvCounts []int) int64 {
 	return int64(total(recvCounts))
 }
 
-// NumBlocks returns how many blocks Send and Recv have together, the same on all ranks. A vector
+// NumBlocks returns the number of blocks of Send and Recv together, the same on all ranks. A vector
 // that is reduced in place counts once.
 func (c *Call) NumBlocks(ranks int) int {
 	t := &calls.Table[c.Kind]

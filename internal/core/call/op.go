@@ -57,7 +57,7 @@ func (op Op) defined(t mem.Type) bool {
 	return op.Kind.Defined(t)
 }
 
-// refusal returns why op is not defined.
+// refusal returns the reason why op is not defined.
 func (op Op) refusal(t mem.Type) error {
 	if op.Kind == mem.Custom {
 		return errors.New("no function to combine with")

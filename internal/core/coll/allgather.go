@@ -57,9 +57,8 @@ var allgathers = [path.NumAlgorithms]allgatherFunc{
 	path.Ring:      gatherRing,
 }
 
-// gatherDirect sends every block to every rank: one step of p-1 messages per
-// rank.
-// Fastest allgather in simulation: network, 5 ranks, 4 KiB.
+// gatherDirect sends every block to every rank: one step of p-1 messages per rank. Fastest
+// allgather in simulation: network, 5 ranks, 4 KiB.
 func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d++ {

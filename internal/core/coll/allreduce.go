@@ -106,10 +106,9 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return op.Finish(recv, n)
 }
 
-// allreduceHalving reduces and scatters by halving, then gathers by doubling:
-// 2n(p-1)/p bytes per rank in 2 log2 p rounds for a power of two.
-// Rabenseifner: Optimization of Collective Reduction Operations (2004).
-// Fastest allreduce in simulation: cluster, 64 ranks, 1 MiB.
+// allreduceHalving reduces and scatters by halving, then gathers by doubling: 2n(p-1)/p bytes per
+// rank in 2 log2 p rounds for a power of two. Rabenseifner: Optimization of Collective Reduction
+// Operations (2004). Fastest allreduce in simulation: cluster, 64 ranks, 1 MiB.
 func allreduceHalving(p Peers, send, recv mem.Buffer, op call.Op) error {
 	if err := reduceCubes(p, send, recv, op); err != nil {
 		return err
@@ -124,10 +123,9 @@ func allreduceHalving(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return gatherCubes(p, recv)
 }
 
-// allreduceCirculant reduces and scatters, then gathers, by the circulant
-// pattern: 2n(p-1)/p bytes per rank in 2 ceil(log2 p) rounds for every p. Needs
-// a commuting operator.
-// Fastest allreduce in simulation: network, 7 ranks, 1 MiB.
+// allreduceCirculant reduces and scatters, then gathers, by the circulant pattern: 2n(p-1)/p bytes
+// per rank in 2 ceil(log2 p) rounds for every p. Needs a commuting operator. Fastest allreduce in
+// simulation: network, 7 ranks, 1 MiB.
 func allreduceCirculant(p Peers, send, recv mem.Buffer, op call.Op) error {
 	b := evenly(send.Len(), p.Size())
 	mine := b.of(recv, p.Rank())

@@ -53,7 +53,7 @@ func opponent(round, r, p int) int {
 	return o
 }
 
-// window returns how many exchanges of this many bytes are under way at a time: enough to hide the
+// window returns the number of exchanges of this many bytes under way at a time: enough to hide the
 // time that messages take to start, and no more, as they compete for memory and wires. Messages
 // through pinned memory use a larger window, so that some are copied while others are on the wire.
 // Its size is not tuned by measurement.
@@ -169,7 +169,7 @@ func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 // bruckNext returns the next number after i with bit d set. Bit d of i is set.
 func bruckNext(i, d int) int { return (i + 1) | d }
 
-// bruckBlocks returns how many numbers below p have bit d set.
+// bruckBlocks returns the count of numbers below p with bit d set.
 func bruckBlocks(p, d int) (c int) {
 	for i := d; i < p; i = bruckNext(i, d) {
 		c++

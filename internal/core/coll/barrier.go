@@ -21,8 +21,7 @@ var barriers = [path.NumAlgorithms]func(p Peers) error{
 // barrierDissemination signals the rank 2^k ahead and waits for the one 2^k behind, k = 0, 1, ...:
 // after round k a rank has been signalled, through others, by 2^(k+1) ranks. ceil(log2 p) rounds
 // and messages per rank. Hensgen, Finkel, Manber: Two algorithms for barrier synchronization
-// (1988).
-// Fastest barrier in simulation: network, 8 ranks, 0 bytes.
+// (1988). Fastest barrier in simulation: network, 8 ranks, 0 bytes.
 func barrierDissemination(p Peers) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d *= 2 {

@@ -40,11 +40,10 @@ func bcastTree(p Peers, root int, buf mem.Buffer) error {
 	return p.Wait()
 }
 
-// bcastScatter scatters buf in p blocks down the binomial tree and gathers them
-// everywhere: about 2n(p-1)/p bytes through every rank whatever p is, in
-// 2 ceil(log2 p) rounds. For vectors too short for the chain's many hops.
-// van de Geijn et al.: Collective communication on high-performance architectures.
-// Fastest bcast in simulation: network, 64 ranks, 1 MiB.
+// bcastScatter scatters buf in p blocks down the binomial tree and gathers them everywhere: about
+// 2n(p-1)/p bytes through every rank whatever p is, in 2 ceil(log2 p) rounds. For vectors too short
+// for the chain's many hops. van de Geijn et al.: Collective communication on high-performance
+// architectures. Fastest bcast in simulation: network, 64 ranks, 1 MiB.
 func bcastScatter(p Peers, root int, buf mem.Buffer) error {
 	b := evenly(buf.Len(), p.Size())
 	r, t := p.Rank(), tree{p.Size(), root}
@@ -79,7 +78,7 @@ func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	return nil
 }
 
-// chunks returns how many chunks of seg elements make n, at least 1: an empty message is sent
+// chunks returns the number of chunks of seg elements in n, at least 1: an empty message is sent
 // like others.
 func chunks(n, seg int) int { return max(1, (n+seg-1)/seg) }
 

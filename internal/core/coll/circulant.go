@@ -5,13 +5,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// The circulant pattern (J. L. Träff: Optimal, Non-pipelined Reduce-scatter and
-// Allreduce Algorithms). Halving p and rounding up gives skips p = s0 > s1 >
-// ... > sq = 1, q = ceil(log2 p), for every p. Call the block of rank (r+i) mod
-// p the i-th as seen from r. To reduce and scatter, rank r sends, in the round
-// of neighbouring skips a > b, its blocks b...a-1 to rank r+b, and adds the
-// blocks that come from r-b to its first a-b. To gather, the rounds run
-// backwards and blocks flow the other way.
+// The circulant pattern (J. L. Träff: Optimal, Non-pipelined Reduce-scatter and Allreduce
+// Algorithms). Halving p and rounding up gives skips p = s0 > s1 > ... > sq = 1, q = ceil(log2 p),
+// for every p. Call the block of rank (r+i) mod p the i-th as seen from r. To reduce and scatter,
+// rank r sends, in the round of neighbouring skips a > b, its blocks b...a-1 to rank r+b, and adds
+// the blocks that come from r-b to its first a-b. To gather, the rounds run backwards and blocks
+// flow the other way.
 //
 // So each rank sends and reduces p-1 blocks, as in a ring, in ceil(log2 p) rounds. Unlike recursive
 // halving, the pattern works for every p. A run of blocks that passes the last rank is two chunks

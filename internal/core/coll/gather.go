@@ -29,9 +29,8 @@ var gathers = [path.NumAlgorithms]func(p Peers, root int, b blocks, send, recv m
 	path.Linear:   gatherLinear,
 }
 
-// gatherTree is scatterTree backwards. Root receives every subtree's blocks in
-// their place.
-// Fastest gather in simulation: cluster, 64 ranks, 8 bytes.
+// gatherTree is scatterTree backwards. Root receives every subtree's blocks in their place. Fastest
+// gather in simulation: cluster, 64 ranks, 8 bytes.
 func gatherTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	lo, hi := t.span(r)

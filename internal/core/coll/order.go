@@ -22,8 +22,7 @@ import (
 // The lower rank's operand always stands on the left. The order does not depend on the length, the
 // position of the element, the algorithm or the root. This is the combination tree.
 //
-// A scan's result on rank r combines the operands of ranks 0 to r by the mirror image
-// of that tree,
+// A scan's result on rank r combines the operands of ranks 0 to r by the mirror image of that tree,
 //
 //	W(a, a+1) = x[a]
 //	W(a, b)   = W(a, b-2^k) op W(b-2^k, b)   with 2^k the largest power of two below b-a
@@ -33,10 +32,9 @@ import (
 //
 //	(x0 op x1) op ((x2 op x3) op (x4 op x5))
 //
-// Algorithms over messages that are marked ordered combine like this, and any of them
-// may be taken for functions of the user's and in deterministic mode. A Combination
-// combines operands that are all at hand. Avg divides the sum once, by the number of
-// operands.
+// Algorithms over messages that are marked ordered combine like this, and any of them may be taken
+// for functions of the user's and in deterministic mode. A Combination combines operands that are
+// all at hand. Avg divides the sum once, by the number of operands.
 
 // move copies src to dst, unless they are the same memory.
 func move(dst, src mem.Buffer) error {

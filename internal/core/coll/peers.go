@@ -1,9 +1,9 @@
 // Package coll holds the collective algorithms over messages, written over Peers. Package path
 // chooses among them.
 //
-// An algorithm is a short blocking function. Its comment says how many steps it
-// takes, how many bytes each rank sends, its requirements and its source; a test
-// counts the messages and bytes and compares.
+// An algorithm is a short blocking function. Its comment states the number of steps, the bytes that
+// each rank sends, the requirements and the source; a test counts the messages and bytes and
+// compares.
 package coll
 
 import (
@@ -35,11 +35,10 @@ type Peers interface {
 	// buffer that is being sent to that rank: nothing is stored before the sent data has left.
 	Irecv(from int, b mem.Buffer)
 
-	// IrecvReduce starts receiving own.Len() elements from rank from, combining
-	// them chunk by chunk as they arrive: dst = own op in, or dst = in op own
-	// if left is true (the peer's operand stands on the left). dst may be own;
-	// otherwise they do not overlap. Both are host memory. This is where reduction
-	// overlaps transfer.
+	// IrecvReduce starts receiving own.Len() elements from rank from, combining them chunk by chunk
+	// as they arrive: dst = own op in, or dst = in op own if left is true (the peer's operand
+	// stands on the left). dst may be own; otherwise they do not overlap. Both are host memory. So
+	// reduction overlaps transfer.
 	IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool)
 
 	// Wait waits until everything started since the last Wait is done. After an

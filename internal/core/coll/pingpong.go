@@ -27,7 +27,7 @@ func newPingPong(p Peers, send, recv mem.Buffer, steps int) (pingPong, error) {
 	return s, move(s.now, send)
 }
 
-// next returns where the vector's successor is to be made.
+// next returns the buffer for the vector's successor.
 func (s *pingPong) next() mem.Buffer {
 	s.now = s.recv
 	if s.steps--; s.steps%2 == 1 {

@@ -56,11 +56,10 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	return p.Wait()
 }
 
-// reduceHalving divides the reduction among the ranks of the largest cube and
-// collects the chunks: 2n bytes through a rank instead of the binomial tree's
-// n log p, in about 2 log2 p rounds.
-// Rabenseifner: Optimization of Collective Reduction Operations (2004).
-// Fastest reduce in simulation: cluster, 64 ranks, 1 MiB.
+// reduceHalving divides the reduction among the ranks of the largest cube and collects the chunks:
+// 2n bytes through a rank instead of the binomial tree's n log p, in about 2 log2 p rounds.
+// Rabenseifner: Optimization of Collective Reduction Operations (2004). Fastest reduce in
+// simulation: cluster, 64 ranks, 1 MiB.
 func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	work := recv
 	if p.Rank() != root {

@@ -6,10 +6,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// ReduceScatter combines every rank's send, of as many elements as counts sum
-// up to, and leaves the r-th block of counts[r] elements in rank r's recv.
-// counts are equal on all ranks. In place: recv is the r-th block of send, or
-// begins where send begins; the rest of send may then be overwritten.
+// ReduceScatter combines every rank's send, of as many elements as counts sum up to, and leaves the
+// r-th block of counts[r] elements in rank r's recv. counts are equal on all ranks. In place: recv
+// is the r-th block of send, or begins where send begins; the rest of send may then be overwritten.
 func ReduceScatter(p Peers, alg path.Algorithm, send, recv mem.Buffer, counts []int, op call.Op) error {
 	return reduceScatter(p, alg, packed(p, counts), send, recv, op)
 }
@@ -46,8 +45,7 @@ var reduceScatters = [path.NumAlgorithms]func(p Peers, b blocks, send, recv mem.
 	},
 }
 
-// workFor returns a buffer like send to work in: send itself if the call is in
-// place.
+// workFor returns a buffer like send to work in: send itself if the call is in place.
 func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 	if mem.Overlap(send, recv) {
 		return send

@@ -56,10 +56,9 @@ var scans = [path.NumAlgorithms]func(p Peers, first int, send, recv mem.Buffer, 
 	},
 }
 
-// scanDoubling sends the combination so far 1, 2, 4, ... ranks up: after round
-// k it covers 2^(k+1) ranks. ceil(log2 p) rounds of n bytes.
-// Hillis, Steele: Data parallel algorithms (1986).
-// Fastest scan in simulation: network, 64 ranks, 8 bytes.
+// scanDoubling sends the combination so far 1, 2, 4, ... ranks up: after round k it covers 2^(k+1)
+// ranks. ceil(log2 p) rounds of n bytes. Hillis, Steele: Data parallel algorithms (1986). Fastest
+// scan in simulation: network, 64 ranks, 8 bytes.
 func scanDoubling(p Peers, first int, send, recv mem.Buffer, op call.Op) error {
 	r, n := p.Rank()-first, p.Size()-first
 	s, err := newPingPong(p, send, recv, depth(r+1))
@@ -81,10 +80,9 @@ func scanDoubling(p Peers, first int, send, recv mem.Buffer, op call.Op) error {
 	return nil
 }
 
-// scanChain passes the combination from rank to rank, seg elements at a time: a
-// rank combines one chunk while it sends the one before. p-2+k rounds for k
-// chunks, n bytes per rank.
-// Fastest scan in simulation: cluster, 24 ranks, 4 MiB.
+// scanChain passes the combination from rank to rank, seg elements at a time: a rank combines one
+// chunk while it sends the one before. p-2+k rounds for k chunks, n bytes per rank. Fastest scan in
+// simulation: cluster, 24 ranks, 4 MiB.
 func scanChain(p Peers, first int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, last := p.Rank(), p.Size()-1
 	if r == first {

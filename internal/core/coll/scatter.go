@@ -86,6 +86,6 @@ func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	return nil
 }
 
-// batch is how many messages a rank has under way with different peers: more make many senders
-// collide at a receiver, fewer leave the wire idle.
+// batch is the number of messages that a rank has under way with different peers: with more, many
+// senders collide at a receiver; with fewer, the wire is idle at times.
 const batch = 16

@@ -25,7 +25,7 @@ func part(b call.Span, i, each int) call.Span {
 	return call.Span{Lo: min(b.Lo+i*each, b.Hi), Hi: min(b.Lo+(i+1)*each, b.Hi)}
 }
 
-// count returns how many elements the i-th parts of all blocks have.
+// count returns the number of elements in the i-th parts of all blocks.
 func (s *blockLayout) count(i, each int) (n int) {
 	for _, b := range s.blocks {
 		b = part(b, i, each)

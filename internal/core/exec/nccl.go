@@ -170,12 +170,13 @@ func (l *NCCL) invite(invitation []byte) error {
 	return err
 }
 
-// closeGrace is how long Close waits for other ranks to close too. NCCL's data for this rank has
-// left long before.
+// closeGrace bounds Close's wait for other ranks to close too. NCCL's data from this rank has left
+// long before.
 const closeGrace = time.Second
 
-// Close ends NCCL's communicator, when no collective runs any more, and then calls over, or after
-// closeGrace. broken is why the communicator is broken, nil if unbroken.
+// Close ends NCCL's communicator when no collective runs any more. It calls over afterwards, or
+// after closeGrace if that is earlier. broken is the reason why the communicator is broken, nil if
+// unbroken.
 func (l *NCCL) Close(broken error, over func()) {
 	if l.at == nil {
 		over()

@@ -20,7 +20,7 @@ import (
 // they are staged whole. Between hosts each long message goes in chunks by itself, like a message
 // between two ranks, whatever memory the other ranks have.
 
-// pipeDepth is how many chunks are under way at a time.
+// pipeDepth is the number of chunks under way at a time.
 const pipeDepth = 8
 
 // perMessage reports whether a rank with the operands from and to stages no buffers: each of its

@@ -98,7 +98,7 @@ type Hosts struct {
 	packed    bool       // the ranks of each host are consecutive
 }
 
-// A position is the number of a rank's host, and the rank's among the members there.
+// A position is the number of a rank's host, and the number of the rank among the members there.
 type position struct{ host, member int }
 
 // NewHosts returns ranks by host: hosts[i][j] is the j-th on host i, of ranks in all.

@@ -6,7 +6,7 @@ type Elements struct {
 	overlaps bool
 }
 
-// ElementsIn returns the elements in runs, a Layout of bytes. overlaps says whether some element
+// ElementsIn returns the elements in runs, a Layout of bytes. overlaps reports whether any element
 // is named more than once.
 func ElementsIn(runs Layout, overlaps bool) Elements { return Elements{runs, overlaps} }
 

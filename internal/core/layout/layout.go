@@ -235,8 +235,8 @@ func (l *Layout) Bounds() (lo, hi int) {
 	return l.off + lo + min(0, far), l.off + hi + max(0, far)
 }
 
-// Elements returns how many elements the first of l's packed bytes are, and how many bytes are
-// left. l is a Layout by elements, as in Bytes.
+// Elements returns the number of whole elements in the first of l's packed bytes, and the number of
+// bytes left. l is a Layout by elements, as in Bytes.
 func (l *Layout) Elements(bytes int) (n, rest int) {
 	if l.elem != nil {
 		return bytes / l.elem.Width(), bytes % l.elem.Width()
@@ -260,7 +260,7 @@ func (l *Layout) Elements(bytes int) (n, rest int) {
 	return n, rest
 }
 
-// Bytes returns how many packed bytes the first elements are.
+// Bytes returns the number of packed bytes of the first elements.
 func (l *Layout) Bytes(elements int) int {
 	if l.elem != nil {
 		return elements * l.elem.Width()
@@ -319,8 +319,8 @@ func (l Layout) Scaled(k int) Layout {
 	return l
 }
 
-// Complexity returns the depth of the nest of loops, and how many runs and parts are listed
-// individually.
+// Complexity returns the depth of the nest of loops, and the number of runs and parts that are
+// listed individually.
 func (l *Layout) Complexity() (loops, listed int) {
 	listed = len(l.spans)
 	if len(l.parts) > 1 {

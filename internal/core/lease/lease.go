@@ -66,7 +66,8 @@ const (
 	busy
 )
 
-// operations is how many operations C makes before it enters Go, which may have other work.
+// operations is the number of operations that C makes before it enters Go, which may have other
+// work.
 const operations = 4096
 
 // A Record is the memory that Go and C share.

@@ -55,7 +55,7 @@ const (
 	Unchecked // without a lock, since the caller says that nothing conflicts
 )
 
-// polled is how often C synchronizes before entering Go.
+// polled is the number of times that C synchronizes before entering Go.
 const polled = 4096
 
 // NewWindow returns C's state for a window of parts, broken when the word broken is not 0.
@@ -96,7 +96,7 @@ func (l *Lease) FreeWindow(slot int, w *Window) {
 	}
 }
 
-// Windows is how many windows C knows.
+// Windows bounds the number of windows that C knows.
 //
 //c:const GOMPI_LEASE_
 const Windows = 256

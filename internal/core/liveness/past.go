@@ -56,7 +56,7 @@ type recent[V any] struct {
 	order fifo.Queue[uint64]
 }
 
-// recentIDs is how many ids a recent holds. A frame that arrives after recentIDs more
+// recentIDs is the number of ids in a recent. A frame that arrives after recentIDs more
 // communicators were closed would be kept for a communicator that is never created, which costs
 // some memory. If a communicator is created here that was revoked longer ago, the other members
 // send the revocation.

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// ReasonTimeout is how long the loss of a rank waits for the launcher's news of that rank's
-	// end. A killed process is reaped within milliseconds of its connections' end, but the
-	// launcher may wait for a processor. A cut network has no such news to wait for.
+	// ReasonTimeout bounds the time for which the loss of a rank waits for the launcher's news of
+	// that rank's end. A killed process is reaped within milliseconds of its connections' end, but
+	// the launcher may wait for a processor. A cut network has no such news to wait for.
 	ReasonTimeout = 2 * time.Second
-	// fateTime is how long a collective waits for the launcher's news if an awaited rank has
-	// left, or if calls differ. The rank's process may have failed, or left because of an error;
-	// another rank may know which calls differ.
+	// fateTime bounds a collective's wait for the launcher's news if an awaited rank has left, or
+	// if calls differ. The rank's process may have failed, or left because of an error; another
+	// rank may know which calls differ.
 	fateTime = 200 * time.Millisecond
 )
 

@@ -233,7 +233,7 @@ func (k *Ranks) Inquire(rank world.Rank) {
 // Pending reports whether the launcher may have news.
 func (k *Ranks) Pending() bool { return k.cfg.Boot != nil && k.cfg.Boot.Pending() }
 
-// HandleEvents handles news of the launcher, and returns how many there were.
+// HandleEvents handles news of the launcher, and returns the number of events.
 func (k *Ranks) HandleEvents() int {
 	events := k.cfg.Boot.Events()
 	for _, ev := range events {

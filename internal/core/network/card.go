@@ -97,7 +97,7 @@ func (cs Cards) Transports() [][]byte {
 	return parts
 }
 
-// Devices returns which ranks' buffers may be in the memory of devices.
+// Devices returns the ranks whose buffers may be in the memory of devices.
 func (cs Cards) Devices() []bool {
 	may := make([]bool, len(cs))
 	for r, c := range cs {

@@ -152,10 +152,10 @@ func (s *Selector) sharesReduce(bytes int) bool {
 // itself: that takes a single step between the ranks, a division of the work takes two.
 func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
 
-// largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
-// the processor has not begun to prefetch. Where ranks share a processor, each step costs a context
-// switch, so they take the largest chunk at any length (np=8 on two processors, alltoall of 1 MiB:
-// 8.4 ms in chunks of 32 KiB).
+// largeChunk is the largest chunk of a long vector that the large buffer allows: each copy is slow
+// at first, until the processor prefetches. Where ranks share a processor, each step costs a
+// context switch, so they use the largest chunk at any length (np=8 on two processors, alltoall of
+// 1 MiB: 8.4 ms in chunks of 32 KiB).
 func (s *Selector) largeChunk() Chunk {
 	most := s.LargeBuffer / largeParts
 	if s.rules.Oversubscribed {

@@ -1,6 +1,6 @@
 // Package path chooses the Path of a collective: through shared memory, hierarchically, by
-// messages, or by NCCL on GPUs; by which algorithm; in chunks of how many bytes. The package
-// sends nothing and reads no clock. All thresholds between Paths are here.
+// messages, or by NCCL on GPUs; the algorithm, and the bytes of a chunk. The package sends nothing
+// and reads no clock. All thresholds between Paths are here.
 //
 // Each communicator has a Selector, made from facts that all its ranks know alike: which of them
 // share a host, whether ranks outnumber processors, and the user's tuning. For(call) returns the

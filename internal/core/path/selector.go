@@ -137,8 +137,8 @@ func (s *Selector) nonTemporalFrom() int {
 	return max(s.rules.threshold(shmNonTemporalFrom), s.Ranks*s.rules.threshold(shmNonTemporalOwn))
 }
 
-// Payload returns how many bytes of a call a rank stores for others, or receives if that is less.
-// All ranks get the same.
+// Payload returns the bytes of a call that a rank stores for others, or receives if these are
+// fewer. All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
 // kernelBelow is the length of a rank's data below which collectives begin with the kernel's

@@ -54,23 +54,24 @@ var thresholds = [numThresholds]struct {
 	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon
 	// 6/207: bcast of 2 KiB 0.62 us instead of 0.84, of 1 KiB 0.62 and 0.63, but back to back,
 	// where the root need not wait, 0.60 and 0.37; allgather of 1 KiB 0.65 and 0.52). Where ranks
-	// share a processor the barrier at the end costs a change of process more: from where the large
-	// buffer serves (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64
-	// KiB 16 instead of 60).
+	// share a processor the barrier at the end costs another context switch: there they ask from
+	// the length of the large buffer on (np=4 on two processors: scatter of 16 KiB 20 us instead of
+	// 13, allreduce of 64 KiB 16 instead of 60).
 	shmSingleCopyFrom: {"shm.singlecopy", 2 << 10, 1, most},
 
 	// Received data is stored with non-temporal stores from this many bytes of all ranks' buffers
-	// on: plain stores would first fetch the lines from memory (np=2 near, plain and
-	// non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter 5.3 and
-	// 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7 and
-	// 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the caches
-	// hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through the
-	// caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61,
-	// of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
+	// on: plain stores would first fetch the lines from memory (np=2 near, plain and non-temporal:
+	// gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter 5.3 and 3.8, of 4 MiB
+	// 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7 and 0.9; np=4 on two
+	// processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the caches hold, gather 0.31
+	// and 0.41, scatter 0.34 and 0.45). In place there is only one buffer for each rank in the
+	// caches, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61, of 64 MiB
+	// 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
-	// And from this many bytes of a rank's buffers on, on average: where each processor has a
-	// large cache of its own, all of them hold more. See package machine.
+	// Stores are also non-temporal only from this many bytes of a rank's buffers on, on average:
+	// where each processor has a large cache of its own, all caches together hold more. See package
+	// machine.
 	shmNonTemporalOwn: {"shm.nontemporal.rank", 0, 0, most},
 
 	// Messages between ordinary memory, from the first length on and below the second, are at first
@@ -80,26 +81,26 @@ var thresholds = [numThresholds]struct {
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
-	// Where ranks share processors, collectives in which each byte is for a single rank begin
-	// with the kernel's copies from this many bytes of a rank on. Others do only if a user has
-	// set the threshold: data for several ranks is in the caches after it was stored once, and
-	// the barrier at the end costs each rank a change of process (two processors of an Intel
-	// Xeon, by the kernel and through shared memory; np=4: bcast of 64 KiB 21 and 12 us,
-	// allreduce 40 and 23, allgather of 1 MiB 920 and 660; np=8: allreduce of 256 KiB 410 and
-	// 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of 32 KiB 16 and 13 us, of 128 KiB
-	// 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229 and 275).
+	// Where ranks share processors, collectives in which each byte is for a single rank begin with
+	// the kernel's copies from this many bytes of a rank on. Other collectives do only if a user
+	// has set the threshold: data for several ranks is in the caches after it was stored once, and
+	// the barrier at the end costs each rank a context switch (two processors of an Intel Xeon, by
+	// the kernel and through shared memory; np=4: bcast of 64 KiB 21 and 12 us, allreduce 40 and
+	// 23, allgather of 1 MiB 920 and 660; np=8: allreduce of 256 KiB 410 and 210, allgather of 1
+	// MiB 4.9 and 2.3 ms. But np=4, gather of 32 KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of
+	// 1 MiB 260 and 510, alltoall of 256 KiB 229 and 275).
 	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
 
-	// Where more than two ranks have a processor each, data for several ranks is read faster
-	// after it was stored once, until it leaves the caches; data for a single rank is copied
-	// once. So bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of
-	// a rank on, of more ranks never. So do allreduce and reduce-scatter, and allgather of 8 and
-	// more. If a user has set the threshold, all collectives do from there on (16 processors of
-	// an Intel Xeon, through shared memory and by the kernel, us, 4, 8 and 16 ranks. 64 KiB:
-	// bcast 12 and 13, 16 and 24, 17 and 54; alltoall 47 and 21, 135 and 95, 380 and 257. 256
-	// KiB: allreduce 53 and 60, 70 and 103, 101 and 164; allgather 164 and 103, 350 and 363, 954
-	// and 970; reduce-scatter 130 and 135, 325 and 413, 1117 and 1089; gather 106 and 65, 237 and
-	// 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595, 715 and 788; allreduce 880 and
+	// Where more than two ranks have a processor each, data for several ranks is read faster after
+	// it was stored once, until it leaves the caches; data for a single rank is copied once. So
+	// bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of a rank on,
+	// of more ranks never. So do allreduce and reduce-scatter, and allgather of 8 and more. If a
+	// user has set the threshold, all collectives begin with the kernel from there on (16
+	// processors of an Intel Xeon, through shared memory and by the kernel, us, 4, 8 and 16 ranks.
+	// 64 KiB: bcast 12 and 13, 16 and 24, 17 and 54; alltoall 47 and 21, 135 and 95, 380 and 257.
+	// 256 KiB: allreduce 53 and 60, 70 and 103, 101 and 164; allgather 164 and 103, 350 and 363,
+	// 954 and 970; reduce-scatter 130 and 135, 325 and 413, 1117 and 1089; gather 106 and 65, 237
+	// and 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595, 715 and 788; allreduce 880 and
 	// 796, 1213 and 1119, 1708 and 2170).
 	shmReadManyFrom: {"shm.read.many", 2 << 20, 1, most},
 
@@ -142,25 +143,25 @@ var thresholds = [numThresholds]struct {
 
 	// From this many bytes of a vector on all ranks also carry shares of an allreduce of two or
 	// three ranks to a host (cluster of comm/sim, 16 hosts with two ranks, 256 KiB by the leader
-	// and in shares: 360 and 277 us; 2x2, where each rank was granted three tenths of a
-	// processor: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where
-	// processors are oversubscribed none is idle (1 MiB: 371 and 523 us). Nor do bcast and reduce
-	// gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function
+	// and in shares: 360 and 277 us; 2x2, where each rank was granted three tenths of a processor:
+	// 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Shares lose where processors
+	// are oversubscribed, and none is idle (1 MiB: 371 and 523 us). Bcast and reduce do not gain
+	// either (1 MiB of bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function
 	// goes by messages: longer ones have not been measured (2x2, by messages and by leaders: 8
-	// bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). And vectors from Alloc are read
-	// in place inside hosts (2x2, copied and in place: allreduce of 64 KiB 52 and 52 us, of 256
-	// KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB 237 and 206;
-	// reduce of 1 MiB 317 and 258).
+	// bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). From this many bytes on, vectors
+	// from Alloc are read in place inside hosts (2x2, copied and in place: allreduce of 64 KiB 52
+	// and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB
+	// 237 and 206; reduce of 1 MiB 317 and 258).
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
-	// From this many bytes of all blocks on they do so of a reduce-scatter and an allgather, too
-	// (cluster of comm/sim, 2x2, reduce-scatter of 256 KiB blocks by leaders and in shares: 388 and
-	// 325 us; measured: 573 and 320; 2x4 on two processors, allgather of 64 KiB blocks 137 and 265
-	// us, of 1 MiB blocks 9.7 and 7.1 ms). Other collectives of blocks go by messages, for no byte
-	// is saved between hosts, and each is moved once more inside (cluster, by messages and
-	// hierarchical: alltoall, 2x2 of 256 KiB blocks 423 and 514 us; 2x8 of 64 KiB blocks, gather
-	// 183 and 259, scatter 242 and 267; measured: alltoall, 2x2 of 128 KiB blocks 298 and 161, of
-	// 256 KiB 444 and 860; scatter of 2x4 324 and 436).
+	// From this many bytes of all blocks on, two or three ranks to a host also carry shares of a
+	// reduce-scatter and an allgather (cluster of comm/sim, 2x2, reduce-scatter of 256 KiB blocks
+	// by leaders and in shares: 388 and 325 us; measured: 573 and 320; 2x4 on two processors,
+	// allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1 ms). Other collectives
+	// of blocks go by messages: a hierarchy saves no byte between hosts, and moves each once more
+	// inside hosts (cluster, by messages and hierarchical: alltoall, 2x2 of 256 KiB blocks 423 and
+	// 514 us; 2x8 of 64 KiB blocks, gather 183 and 259, scatter 242 and 267; measured: alltoall,
+	// 2x2 of 128 KiB blocks 298 and 161, of 256 KiB 444 and 860; scatter of 2x4 324 and 436).
 	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
 	// How many bytes at a time go through pinned host memory, and are copied while others are under

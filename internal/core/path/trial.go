@@ -3,7 +3,7 @@ package path
 import "time"
 
 const (
-	// samples is how many calls either way are timed in a trial; the fastest counts.
+	// samples is the number of calls that a trial times on each path; the fastest counts.
 	samples = 2
 	// The first trial comes after leastCalls calls. Short calls, which take long to warm up, have
 	// more calls before it, and so do calls longer than longCalls, where a trial is much of a
@@ -11,7 +11,7 @@ const (
 	// For calls longer than 1 MiB the limit is lower, but at least fewCalls.
 	leastCalls, fewCalls, mostCalls = 4, 128, 2048
 	longCalls                       = 4 << 20
-	// worth is how many percent of the time the other way may take to be taken.
+	// worth is the percentage of the present path's time below which the other path is chosen.
 	worth = 90
 	// warm is the number of bytes that calls have to move before the path reaches its full speed:
 	// at first the bounce buffers are not in the caches.
@@ -38,7 +38,7 @@ type Trial struct {
 	times   Times
 }
 
-// Times are nanoseconds: of the present way, and of the other.
+// Times are nanoseconds: of the present path, and of the other.
 type Times [2]int64
 
 // A Turn is the role of a call in a trial.
@@ -52,7 +52,7 @@ const (
 	Conclude // exchange the times, and decide
 )
 
-// Begin sets the way that calls of this many bytes go at first, and when the first trial is, unless
+// Begin sets the first path of calls of this many bytes, and the time of the first trial, unless
 // calls have been counted.
 func (t *Trial) Begin(cross bool, bytes int) {
 	if t.begun {

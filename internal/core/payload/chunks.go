@@ -7,8 +7,8 @@ import "gompi/internal/mem"
 // that stay in the second-level cache.
 
 const (
-	// packChunk is how many bytes are packed and sent at a time, two of them under way. In shared
-	// memory they are fewer: a frame of a single record is unpacked from the ring.
+	// packChunk is the number of bytes packed and sent at a time, with two such chunks under way.
+	// In shared memory a chunk is shorter: a frame of a single record is unpacked from the ring.
 	packChunk, packChunkInline = 64 << 10, 12 << 10
 	// arriveChunk is the number of bytes received before a reduction, unpackChunk before an
 	// unpacking.

@@ -179,8 +179,8 @@ func (c *Copy) next() (copy func() error, ok bool) {
 // hasLoaded reports whether the first n bytes of a send have been copied from the device.
 func (c *Copy) hasLoaded(n int) bool { return c.copied*c.chunk >= min(n, c.total) }
 
-// advance sends the chunks that are loaded and asked for, or asks for as many as there are slots
-// for.
+// advance sends the chunks that are loaded and asked for or, at the receiver, asks for a chunk for
+// each free slot.
 func (c *Copy) advance() {
 	if c.sends {
 		c.push()
@@ -189,7 +189,7 @@ func (c *Copy) advance() {
 	}
 }
 
-// given returns how many chunks the transport has been given.
+// given returns the number of chunks that were handed to the transport.
 func (c *Copy) given() int { return (c.moved + c.chunk - 1) / c.chunk }
 
 // Asked notes that the receiver has asked for the first n bytes.
@@ -226,7 +226,7 @@ func (c *Copy) ask() {
 	}
 }
 
-// Expected returns how many bytes were asked for and have not come.
+// Expected returns the number of bytes that were asked for and have not arrived.
 func (c *Copy) Expected() int { return c.asked - c.moved }
 
 // Arrives begins a frame of n bytes. Like Filled, Arrives returns the memory for the first of them.

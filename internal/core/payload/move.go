@@ -266,7 +266,7 @@ func (m *Move) Expects(n int64) bool {
 	return n <= int64(m.asked-m.got)
 }
 
-// Arrives begins a frame of n bytes of payload, and returns where the first of them go. done
+// Arrives begins a frame of n bytes of payload, and returns the memory for the first of them. done
 // reports that the rest of the message does not fit, and is dropped.
 func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	m.Stage, m.until = Filling, m.got+n

@@ -42,7 +42,7 @@ func (c *Credit) Spend(cost int) { c.out += cost }
 // Regain notes credit that the peer has returned, at most as much as was spent.
 func (c *Credit) Regain(cost uint64) { c.out -= int(min(cost, uint64(c.out))) }
 
-// Owe counts a message of the peer's that is no longer held here, and returns the credit owed.
+// Owe counts a message of the peer whose memory was released here, and returns the credit owed.
 func (c *Credit) Owe(cost int) int {
 	c.owed += cost
 	return c.owed

@@ -47,7 +47,8 @@ func (p *Peer) Post(h *transport.Header, b mem.Buffer, token uint64) bool {
 	return p.tr.Send(p.Rank, h, b, token)
 }
 
-// Frame returns h in memory that is p's until the next frame, so that no header is allocated.
+// Frame returns a copy of h in memory of p, valid until the next frame, so that no header is
+// allocated.
 func (p *Peer) Frame(h transport.Header) *transport.Header {
 	p.h = h
 	return &p.h

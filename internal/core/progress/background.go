@@ -6,7 +6,7 @@ import (
 	"gompi/internal/calls"
 )
 
-// A Place is where a collective is called from.
+// A Place is the call site of a collective.
 type Place struct {
 	Background bool       // as InBackground says
 	Of         calls.Kind // as Within says, else None

@@ -9,7 +9,7 @@ import (
 // time until the next call, 0 for none in this wait. An error ends the wait.
 type Check func(waited time.Duration) (next time.Duration, err error)
 
-// CheckAfter is how long a goroutine waits before the first Check of its context.
+// CheckAfter is the time that a goroutine waits before the first Check of its context.
 const CheckAfter = time.Millisecond
 
 type checkKey struct{}

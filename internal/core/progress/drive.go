@@ -9,10 +9,10 @@ import (
 	"gompi/internal/world"
 )
 
-// PollsPerCheck is how many polls a goroutine makes between two looks at its context.
+// PollsPerCheck is the number of polls of a goroutine between two looks at its context.
 const PollsPerCheck = 64
 
-// pollsPerLook is how many polls a driver that never blocks makes between two looks at the clock.
+// pollsPerLook is the number of polls of a driver that never blocks between two looks at the clock.
 const pollsPerLook = 4096
 
 // Await returns when w is ready, or with the cause when ctx has ended, or with the error of its
@@ -143,13 +143,13 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 // these).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
-// spinBudget returns how often w's goroutine polls in a row, and then with yields, before parking.
-// In the background w spins only while a foreground goroutine has just begun to wait: otherwise the
-// processors are left to goroutines that compute. The number of yields is the same, since on busy
-// processors a yield lasts, and messages that came meanwhile are polled at once: a driver that
-// parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a
-// link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a
-// sixteenth of the yields 71 to 73, with one yield 53 to 62).
+// spinBudget returns the number of polls of w's goroutine in a row, and then with yields, before
+// parking. In the background w spins only while a foreground goroutine has just begun to wait:
+// otherwise the processors are left to goroutines that compute. The number of yields is the same,
+// since on busy processors a yield lasts, and messages that came meanwhile are polled at once: a
+// driver that parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two
+// hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication,
+// with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
 func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -396,8 +396,8 @@ func (p *Engine) passOn() {
 	}
 }
 
-// inKernelMost is for how long a driver blocks its thread before sleeping as goroutines do. The
-// end of a context during this time is noticed that late.
+// inKernelMost is the time for which a driver blocks its thread before it sleeps as goroutines do.
+// The end of a context during this time is noticed only at its end.
 const inKernelMost = time.Millisecond
 
 // sleepsInKernel reports whether a driver can block its thread, and the Source's deadline allows

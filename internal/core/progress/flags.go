@@ -41,8 +41,8 @@ func (p *Engine) LookAtFlags() (n int) {
 	return n
 }
 
-// drainPolls is how many polls are enough to read all frames of ranks that have left: a full
-// ring takes half as many. Later frames come from ranks that keep sending.
+// drainPolls is a number of polls sufficient to read all frames of ranks that have left: a full
+// ring takes half that number. Later frames come from ranks that keep sending.
 const drainPolls = 1024
 
 // Drain reads the frames that have arrived from all ranks.

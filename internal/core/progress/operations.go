@@ -21,10 +21,10 @@ type operations struct {
 	graceInVain       int           // how often in a row the grace has ended so, mostInVain at most
 }
 
-// grace is how long deferred operations do without a driver. Deferred operations are receives
-// that have no message yet, and sends that no receive has asked for: a program that posts them
-// mostly waits for them soon. Parking the background for them and waking it costs more than the
-// messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
+// grace is the time for which deferred operations do without a driver. Deferred operations are
+// receives that have no message yet, and sends that no receive has asked for: a program that posts
+// them mostly waits for them soon. Parking the background for them and waking it costs more than
+// the messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
 // background parks at once; Irecv, Send and Wait of 1 MiB on an Intel Xeon: 50 us, and 94; Isend,
 // Irecv and Waitall of 64 KiB 14 us, and 40, of 1 MB 113, and 200). The price: a send that is not
 // eager waits for up to grace if either of its ranks computes.
@@ -40,7 +40,7 @@ type operations struct {
 // us, np=2 on an Intel Xeon: 15 us more than computing alone, 7 with doubling; Open MPI 4.1 4.5).
 const grace = time.Millisecond
 
-// mostInVain is how often the grace of operations doubles.
+// mostInVain is the number of times that the grace of operations doubles.
 const mostInVain = 4
 
 // gracePolls take about as long as grace.

@@ -110,8 +110,7 @@ type Sleeper interface {
 	// Sleep returns when there is something to poll, when Interrupt is called, or after d. rang
 	// reports whether Sleep returned before d was over. Sleep needs no Arm of the Parker.
 	Sleep(d time.Duration) (rang bool)
-	// Interrupt ends the Sleep of a goroutine, or the next Sleep, perhaps of another goroutine
-	// than meant.
+	// Interrupt ends the Sleep of a goroutine, or the next Sleep, perhaps of a different goroutine.
 	Interrupt()
 	// EndInterrupt is called when no goroutine that was interrupted sleeps any more.
 	EndInterrupt()

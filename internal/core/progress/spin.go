@@ -21,8 +21,8 @@ type spinPolicy struct {
 	spins     atomic.Bool // spin is not 0
 }
 
-// stopsPerCheck is how often drivers stop spinning between two looks at the clock, each of which
-// costs a tenth of a yield.
+// stopsPerCheck is the number of times that drivers stop spinning between two looks at the clock,
+// each of which costs a tenth of a yield.
 const stopsPerCheck = 64
 
 // SetSpin sets how a driver waits before sleeping: it polls spin times in a row if fits, which
@@ -47,7 +47,7 @@ func (p *Engine) setSpin(fits bool) {
 // Spins reports whether drivers spin. The lock may be held or not.
 func (p *Engine) Spins() bool { return p.spins.Load() }
 
-// Spin returns how often a driver polls in a row.
+// Spin returns the number of polls of a driver in a row.
 func (p *Engine) Spin() int { return p.spin }
 
 // stopSpinning counts the drivers that stop spinning and begin to yield.

@@ -2,7 +2,7 @@ package progress
 
 import "time"
 
-// StallAfter is how long a goroutine waits before Stalled is called.
+// StallAfter is the time that a goroutine waits before Stalled is called.
 const StallAfter = 200 * time.Millisecond
 
 // A stall is the timer of a wait, set when the wait first blocks.

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slice is for how long threads of ranks want the processor at once: the shortest time
-// that Linux grants.
+// slice is the time slice of ranks' threads: the shortest that Linux grants.
 const slice = 100 * time.Microsecond
 
 // ShortenSlices makes the scheduler give the processor to the threads of this process more often

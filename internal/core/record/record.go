@@ -74,7 +74,7 @@ func (w *Wait) record() {
 	w.setSite(w.ticket)
 }
 
-// setSite notes where in the program the call stands. A program in C may know itself.
+// setSite notes the place of the call in the program. A program in C may name the place itself.
 func (w *Wait) setSite(ticket seg.Ticket) {
 	if site := CallSite(); site != "" {
 		w.flight.SetSite(ticket, site)
@@ -137,8 +137,8 @@ func isForC(f runtime.Frame) bool {
 		strings.HasPrefix(f.Function, "main.") && (strings.HasSuffix(path.Dir(f.File), "comm/libgompi") || strings.HasSuffix(path.Dir(f.File), "mpi/libmpi"))
 }
 
-// isLibrary reports whether a function is of the runtime or this library, whose tests are
-// programs.
+// isLibrary reports whether a function belongs to the runtime or to this library. The library's
+// tests count as programs.
 func isLibrary(function string) bool {
 	for _, prefix := range []string{"runtime.", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/mpi/"} {
 		if strings.HasPrefix(function, prefix) {

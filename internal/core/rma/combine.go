@@ -108,7 +108,7 @@ func (w *Window) combineLocked(at uintptr, l *layout.Layout, in, out []byte, how
 	}
 }
 
-// inPlace reports whether the operands may be where they are: kernels want them to be aligned.
+// inPlace reports whether the operands may be combined in place: kernels need aligned operands.
 func (h How) inPlace(at uintptr, in []byte) bool {
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(in)))
 	return h.Type != mem.NoType && h.Op != Fetch && h.Op != Replace && (at|from)%16 == 0

@@ -137,10 +137,11 @@ func (w *Window) unlock(ctx context.Context, rank int) error {
 	return refused
 }
 
-// spins is how often a rank looks for its turn before polling.
+// spins is the number of times that a rank looks for its turn before polling.
 const spins = 256
 
-// await waits for this rank's turn. If ctx ends, the window breaks, too: the turn would come.
+// await waits for this rank's turn. If ctx ends, the window breaks, too: otherwise the turn would
+// come later, and block the lock.
 func (w *Window) await(ctx context.Context, rank int, turn func() bool) error {
 	for i := 1; !turn(); i++ {
 		if i < spins {

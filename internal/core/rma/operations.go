@@ -22,7 +22,7 @@ type Target struct {
 // Run returns the target of n bytes in a row.
 func Run(rank, at, n int) Target { return Target{Rank: rank, At: at, Layout: layout.Run(n)} }
 
-// check returns an error if a target is not valid for an operation with as many bytes.
+// check returns an error if a target is not valid for an operation with this many bytes.
 func (w *Window) check(t *Target, bytes int) error {
 	if err := w.checkRank(t.Rank); err != nil {
 		return err
@@ -166,8 +166,8 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 	return w.sendPieces(reqGet, &t, mem.Buffer{}, b, How{}, keep)
 }
 
-// mostSpans is how many runs of a target the kernel is asked for at a time (AMD EPYC, a column of
-// 4,000 words: 1.46 ms with 32, 1.31 with 128, 1.29 with 512, and 6.9 with 1).
+// mostSpans is the number of runs of a target in a system call (AMD EPYC, a column of 4,000 words:
+// 1.46 ms with 32, 1.31 with 128, 1.29 with 512, and 6.9 with 1).
 const mostSpans = 128
 
 var spanRooms = sync.Pool{New: func() any { return new([mostSpans]core.Span) }}

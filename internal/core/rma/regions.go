@@ -61,10 +61,10 @@ func (l *list) publish(regions []region) {
 	l.version.Add(1)
 }
 
-// triesOfList bounds how often a reader tries to find a list that does not change.
+// triesOfList bounds a reader's attempts to read a list that does not change meanwhile.
 const triesOfList = 8
 
-// has reports whether all bytes of some runs are in regions, if the list tells.
+// has reports whether all bytes of some runs are in regions, if a stable list was read.
 func (l *list) has(t *Target) (attached, known bool) {
 	for range triesOfList {
 		before := l.version.Load()

@@ -4,15 +4,15 @@ import (
 	"gompi/internal/core/layout"
 )
 
-// Puts and gets by network devices, in which the target takes no part. Operations that the target
-// serves all the same (accumulates, locks, and all before a message had connected the two ranks)
-// go beside them, and the only order between them is a flush, which waits for both.
+// Puts and gets by network devices, in which the target takes no part. The target still serves
+// accumulates, locks, and all operations before a first message has connected the two ranks. These
+// have no order with the devices' operations, except by a flush, which waits for both.
 //
-// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators
-// on integers. Device atomics are atomic among each other alone, not with the instructions by
-// which the ranks of the target's host accumulate, unless the device says so (IBV_ATOMIC_GLOB),
-// which hardly any does. But MPI wants all accumulates of a type to exclude each other, on all
-// ranks (MPI-5.0, section 12.7).
+// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators on
+// integers. Device atomics are atomic among each other alone, not with the instructions by which
+// the ranks of the target's host accumulate, unless the device reports that they are
+// (IBV_ATOMIC_GLOB), which is rare. But MPI requires that all accumulates of a type exclude each
+// other, on all ranks (MPI-5.0, section 12.7).
 
 // writeRemote puts packed bytes into the runs of t.
 func (w *Window) writeRemote(p *part, t *Target, packed []byte) error {
@@ -35,8 +35,8 @@ func (w *Window) readRemote(p *part, t *Target, room []byte, keep Keep) error {
 	})
 }
 
-// overRemote calls do for all bytes of the runs of t, until do has taken them. Devices make room
-// by themselves; do tells of a lost rank, once the reason is known.
+// overRemote calls do for all bytes of the runs of t, until do has taken them. Devices make room by
+// themselves. do returns the error of a lost rank, once the reason is known.
 func (w *Window) overRemote(t *Target, packed []byte, do func(at uintptr, b []byte) (int, error)) (err error) {
 	t.Layout.Runs(func(off, n int, _ layout.Element) {
 		for at := uintptr(t.At + off); n > 0 && err == nil; {

@@ -27,7 +27,7 @@ type server struct {
 	next   core.Request
 	ending bool
 
-	// Of the lock of this rank's part, where ranks do not share memory.
+	// State of the lock of this rank's part, if ranks do not share memory.
 	holders int
 	writer  bool
 	queue   []lockRequest
@@ -133,7 +133,7 @@ func (s *server) handle(from int, r *request) error {
 	return fmt.Errorf("request %d: there is none", r.head[headRequest])
 }
 
-// check returns an error if a target of this rank's is not valid.
+// check returns an error if a target in this rank's part is not valid.
 func (s *server) check(t *Target, r *request) error {
 	if n := t.Layout.Size(); n != int(r.head[headBytes]) || n == 0 {
 		return fmt.Errorf("%d bytes for a target of %d", r.head[headBytes], n)
@@ -141,9 +141,9 @@ func (s *server) check(t *Target, r *request) error {
 	return s.w.check(t, t.Layout.Size())
 }
 
-// refuse does nothing of a request for memory that is not attached. The rank learns of the
-// refusal by answers that are longer than their receives: to this request, if an answer is
-// wanted, and to the next flush.
+// refuse rejects a request for memory that is not attached, and does no part of it. The origin
+// learns of the refusal by answers that are longer than their receives: to this request, if it has
+// an answer, and to the next flush.
 func (s *server) refuse(from int, r *request) {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, mem.Buffer{}) // truncated
@@ -177,7 +177,7 @@ func (s *server) payload(from int, r *request, b mem.Buffer) error {
 	return mem.Copy(b, mem.Bytes(r.data))
 }
 
-// answer sends b. Changes of b before the rank has it are a conflict of the program's.
+// answer sends b. A change of b before its arrival is an access conflict in the program.
 func (s *server) answer(to int, b mem.Buffer) { s.w.Comm.Isend(to, tagAnswer, b) }
 
 func (s *server) combine(from int, r *request, t *Target) error {
@@ -205,7 +205,7 @@ func (s *server) combine(from int, r *request, t *Target) error {
 	return nil
 }
 
-// mostKept is how many bytes of operands the server keeps room for.
+// mostKept bounds the bytes of operand buffers that the server keeps.
 const mostKept = 4 << 20
 
 // operands returns room for n bytes, until the next call.

@@ -29,7 +29,7 @@ const (
 // Config is a rank's description of a new window. Only Kind is the same on all ranks.
 type Config struct {
 	Kind Kind
-	// Base is where the memory of a Created window begins; Keep keeps Go's memory alive.
+	// Base is the address of a Created window's memory. Keep keeps Go's memory alive.
 	Base uintptr
 	Keep any
 	Size int // bytes of this rank's part
@@ -77,7 +77,7 @@ type part struct {
 	same   bool // the rank is on this host
 }
 
-// A pending is the operations that are under way to a rank, or may be.
+// A pending holds the operations to a rank that may be under way.
 type pending struct {
 	requests underWay
 	callers  underWay // requests that callers have, and wait for
@@ -89,8 +89,8 @@ type pending struct {
 // controlBytes are the bytes of a part's control words: a page, as the heap gives memory.
 const controlBytes = 4096
 
-// New makes a window of c's ranks. New is collective, and takes c, which is the window's from
-// then on, even after an error.
+// New makes a window of c's ranks. New is collective. From then on c belongs to the window, even
+// after an error.
 func New(ctx context.Context, c *core.Comm, cfg Config) (*Window, error) {
 	w := &Window{
 		Comm: c, cfg: cfg, me: c.Rank(), parts: make([]part, c.Size()),

@@ -13,7 +13,7 @@ import (
 	"gompi/transport"
 )
 
-// How a round through shared memory waits: for a flag, which is a word that another member stores.
+// Waits of a round through shared memory: for a flag, a word that another member stores.
 
 // A flagWait is the wait of a round for a flag.
 type flagWait struct {
@@ -56,8 +56,8 @@ func (p *Port) Looks() int {
 	return oversubscribedLooks
 }
 
-// Begun implements shmsync.Port: it records the call, unless recorded. The other ranks have their
-// data already, so the record delays none.
+// Begun implements shmsync.Port: it records the call, unless recorded. The other ranks already have
+// this rank's data, so the recording delays none of them.
 func (p *Port) Begun() {
 	if p.Round.byFlags {
 		p.Round.record()
@@ -140,9 +140,9 @@ func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 	return ch.Broken()
 }
 
-// awaitMember waits for a word that member src stores, or whose frame does, until the round's
-// context or the Channel ends. When the Channel is about to close, and the member has left,
-// awaitMember waits for the reports of the member and the launcher.
+// awaitMember waits for a word that member src stores, or that the handler of src's frame stores,
+// until the round's context or the Channel ends. When the Channel is about to close, and the member
+// has left, awaitMember waits for the reports of the member and the launcher.
 func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	ch, v := rd.ch, &rd.flag
 	if ch.Broken() != nil {

@@ -9,8 +9,8 @@ import (
 // This file lends C a Round all of whose collectives go through shared memory (package lease).
 // Calls come from a single goroutine at a time, like all calls that begin and end a round.
 
-// mostLooks is how often C looks at another member's flag before calling Go, which makes progress
-// of other operations and sleeps: a microsecond.
+// mostLooks is the number of C's looks at another member's flag, about a microsecond, before it
+// calls Go, which makes progress of other operations and sleeps.
 const mostLooks = 1024
 
 // MayLend reports whether C may do short collectives: there are few members, and none has to sleep

@@ -13,9 +13,9 @@ import (
 )
 
 // Messages of a round need no tags: between two ranks they arrive in the order sent, and each
-// carries the number of its round. Short messages are sent at once, within the credit at the
-// peer. Both sides of a long message know that it is long. Its receiver sends Ready when its
-// buffer is there, and only then the sender sends. So payload is read into place, and a rank that
+// carries the number of its round. Short messages are sent at once, within the credit at the peer.
+// Both sides of a long message know that it is long. The receiver sends Ready (a CTS) when its
+// buffer is posted, and only then the sender sends. So payload is read into place, and a rank that
 // runs ahead fills no other rank's memory.
 //
 // Messages may be in the memory of devices, except messages that are reduced. A short message is
@@ -55,7 +55,7 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	return mem.HostLike(like, n, b)
 }
 
-// Lent returns how many Scratch buffers are lent.
+// Lent returns the number of Scratch buffers in use.
 func (rd *Round) Lent() int { return len(rd.lent) }
 
 // TakeBack takes back the Scratch buffers from index first on. They must not be in use any more.
@@ -90,7 +90,7 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 	l.pump()
 }
 
-// load returns a copy in host memory of b, which is a device's and short.
+// load returns a copy in host memory of b, a short buffer of a device.
 func (rd *Round) load(b mem.Buffer) mem.Buffer {
 	if b.Size() == 0 { // there is nothing to wait for a device for
 		return mem.HostLike(b, 0, nil)

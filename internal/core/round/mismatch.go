@@ -11,14 +11,14 @@ import (
 	"gompi/transport"
 )
 
-// pastCalls is how many finished rounds are kept, to compare late frames with.
+// pastCalls is the number of finished rounds that are kept, to compare late frames with.
 const pastCalls = 64
 
-// errLeft is why an operation with a member that has left fails.
+// errLeft is the error of an operation with a member that has left.
 var errLeft = liveness.ErrLeft
 
-// hasLeft returns the cause by which a member that has left breaks f. died is how the member's
-// process has ended, if the launcher reports the end.
+// hasLeft returns the reason why the departure of a member breaks f. died is the end of the
+// member's process, if the launcher has reported it.
 func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	cause := "has left, but a collective waits for it: " + f.String()
 	if errors.Is(p.Lost, transport.ErrRefused) {
@@ -35,8 +35,8 @@ func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
 // agreed reports whether the calls up to the running call have the digest that a frame from l
-// carries. If not, the frame must not count: this rank's next frames would state that it agrees.
-// The sender gets this rank's calls, once, to find the difference.
+// carries. If not, the frame must be ignored: otherwise this rank's next frames would state that it
+// agrees. The sender gets this rank's calls, once, to find the difference.
 func (rd *Round) agreed(l *peerQueue, digest int32) bool {
 	if digest == rd.digested() {
 		return true
@@ -150,8 +150,8 @@ func (rd *Round) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs 
 }
 
 // differBefore breaks the Channel because src made a different call before the running or last
-// call. If another rank knows the call, the Channel is broken already, or will be when the
-// launcher passes its reason on: src may have left because of that.
+// call. A better reason may come from a rank that knows the call: src may have left because of that
+// rank's revocation, which the launcher forwards.
 func (rd *Round) differBefore(src int) {
 	f := rd.callAt(rd.seq)
 	why := rd.reason(rd.differOn(rd.seq, src, call.OfWords(f.A, f.B), call.Block{}, call.Block{}))

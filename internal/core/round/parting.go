@@ -13,8 +13,8 @@ import (
 // collectives end on a rank that has received nothing: the root of a Bcast sends and returns. If
 // that was its last call, no later call shows that others passed another root. So a rank that
 // closes a Channel sends goodbyes, in the pattern of the dissemination barrier: its last call, with
-// a digest of the calls before, to the member 2^k ahead. It sends the k-th when it has received
-// those of the members up to 2^(k-1) behind and agrees with them. A rank that has received all
+// a digest of the calls before, to the member 2^k ahead. It sends the k-th when it has received the
+// goodbyes of the members up to 2^(k-1) behind, and agrees with them. A rank that has received all
 // goodbyes meant for it knows that all members agree, because no rank passes on calls with which it
 // does not agree, and none that has not received a goodbye sends further ones. It waits for a late
 // member until the context ends, and not for a member that has left: a member that leaves in good

@@ -12,19 +12,19 @@ import (
 	"gompi/internal/world"
 )
 
-// How a rank waits in a collective for something outside gompi, such as work of NCCL. That wakes no
-// goroutine and does not fail when a rank dies. So the waiting goroutine alternates between asking
-// and polling, which reports ranks that have died.
+// Waits of a collective for work outside gompi, such as NCCL's. Such work wakes no goroutine when
+// it ends, and does not fail when a rank dies. So the waiting goroutine alternates between a test
+// of the work and polling, which reports ranks that have died.
 
 const (
-	// spinFirst is how often PollUntil asks before sleeping in between. Asking takes about a
-	// microsecond.
+	// spinFirst is the number of tests before PollUntil sleeps between two tests. A test takes
+	// about a microsecond.
 	spinFirst = 200
 	// Then PollUntil sleeps, first for restLeast, and longer from time to time.
 	restLeast = 20 * time.Microsecond
 	restMost  = time.Millisecond
-	// leaverGrace is how long PollUntil continues when a member has left, which may have done its
-	// part. If not, nothing else will show that.
+	// leaverGrace is the time for which PollUntil continues after a member has left. The member may
+	// have done its part; if it has not, only the end of this time shows that.
 	leaverGrace = 3 * time.Second
 )
 

@@ -103,8 +103,8 @@ func (l *peerQueue) credited(n uint64) {
 	l.pump()
 }
 
-// returnCredit counts that a message of n bytes is no longer held here, and sends the credit when
-// it has reached a quarter of the budget. Long messages take no credit.
+// returnCredit notes that the memory of a message of n bytes was released, and sends the credit
+// when it has reached a quarter of the budget. Long messages take no credit.
 func (l *peerQueue) returnCredit(n int) {
 	if n > message.CollectiveEager {
 		return
@@ -114,8 +114,8 @@ func (l *peerQueue) returnCredit(n int) {
 	}
 }
 
-// waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there
-// is none.
+// waitsToSend returns the bytes of the long message that waits for its receiver, 0 if there is
+// none.
 func (l *peerQueue) waitsToSend() int {
 	if r := l.out.Front(); r != nil && r.Size > message.CollectiveEager {
 		return r.Size

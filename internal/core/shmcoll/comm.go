@@ -59,7 +59,7 @@ func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector
 // places are where a member's send and recv lie.
 type places [2]seg.Place
 
-// Run runs o, which all members have called, along p. Begin is called before.
+// Run runs o, which all members have called, along p. The caller has called Begin.
 func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	is, err := c.short(p, o)
 	if !is {

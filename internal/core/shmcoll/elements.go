@@ -119,7 +119,7 @@ func (e *elements) scan(upTo int) error {
 	return nil
 }
 
-// gather has a member gather the operands of element i of send.
+// gather gathers on one member all members' operands of element i of send.
 func (e *elements) gather(member, i int) error {
 	var all mem.Buffer
 	if e.c.Me() == member {

@@ -51,8 +51,8 @@ func (c *Collectives) agreeLengths(o *call.Call, r *run) (int, error) {
 	return longest * t.Size, err
 }
 
-// exchangeVectors reports whether all vectors of o can be reached: vectors in the heap, and if
-// cross is set, others too. From then on other members may access this member's vectors.
+// exchangeVectors reports whether all vectors of o can be reached: in the heap and, if cross is
+// set, in private memory. From then on other members may access this member's vectors.
 func (c *Collectives) exchangeVectors(o *call.Call, r *run, cross bool) (all bool, err error) {
 	if all, err = c.exchangePlaces(c.placesOf(o, r, cross)); err != nil {
 		c.Shut()

@@ -40,18 +40,19 @@ type spot struct {
 }
 
 const (
-	// crossChunk is how much the kernel copies at a time (np=2, 128 KiB, 512 KiB and 2 MiB at a
-	// time: alltoall of 1 MiB 158, 147 and 145 us, of 4 MiB 694, 656 and 665).
+	// crossChunk is the bytes of a copy by the kernel (np=2, 128 KiB, 512 KiB and 2 MiB at a time:
+	// alltoall of 1 MiB 158, 147 and 145 us, of 4 MiB 694, 656 and 665).
 	crossChunk = 512 << 10
-	// crossFold is how many bytes all operands of a member's combination take at a time, and
-	// crossFoldLeast and crossFoldMost the limits for a single operand: the data passed on next
-	// is still in the second-level cache.
+	// crossFold is the bytes of all operands that a member combines at a time. crossFoldLeast and
+	// crossFoldMost are the limits for a single operand. The results are then still in the
+	// second-level cache when they are copied to other members.
 	crossFold, crossFoldLeast, crossFoldMost = 1 << 20, 8 << 10, 128 << 10
-	// crossProgress is after how many bytes a member makes progress of other operations.
+	// crossProgress is the number of bytes that a member copies between two calls that make
+	// progress of other operations.
 	crossProgress = 4 << 20
 )
 
-// foldChunk is how many bytes of each operand a member combines at a time.
+// foldChunk is the bytes of each operand that a member combines at a time.
 func (c *Collectives) foldChunk() int {
 	return min(max(crossFold/c.Size(), crossFoldLeast), crossFoldMost) &^ (mem.CacheLine - 1)
 }
@@ -98,7 +99,7 @@ func (c *Collectives) at(x spot, n int) []byte {
 	return nil
 }
 
-// get returns n bytes from a spot on, at most foldChunk: where they lie, or in scratch memory.
+// get returns n bytes from a spot on, at most foldChunk: in place, or copied to scratch memory.
 func (c *Collectives) get(x spot, n int) ([]byte, error) {
 	if b := c.at(x, n); b != nil {
 		return b, nil
@@ -134,8 +135,8 @@ func (c *Collectives) makeProgress(member, done int) error {
 	return c.TryProgress(member)
 }
 
-// missing returns the error of a transfer that has failed: the memory of a member that has failed
-// before need not be there any more.
+// missing returns the error of a failed transfer: if the member has failed earlier, its memory may
+// be gone, and the member's failure is the reason.
 func (c *Collectives) missing(member int, err error) error {
 	if c.IsShut(member) {
 		return c.AwaitError(member)
@@ -182,7 +183,7 @@ func (c *Collectives) scratch(member int) []byte {
 	return c.fetched[member]
 }
 
-// A span is where a vector lies that the kernel has been found to reach.
+// A span is the place of a vector that the kernel is known to reach.
 type span struct {
 	at uintptr
 	n  int

@@ -75,7 +75,7 @@ func (l *shared) bounds(i, j, members int) (base, lo, hi int) {
 	return base, base + lo, base + hi
 }
 
-// held returns where member j holds elements lo to hi-1 of a step that begins with
+// held returns the memory in which member j has elements lo to hi-1 of a step that begins with
 // element base.
 func (c *Collectives) held(l *shared, j int, s uint64, base, lo, hi int) []byte {
 	size := l.send.ElemSize()

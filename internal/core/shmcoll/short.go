@@ -40,8 +40,8 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	return false, nil
 }
 
-// publish begins step s of n bytes, the only step of its collective, in which this member gives
-// the others b, or nothing.
+// publish begins step s of n bytes, the only step of its collective, in which this member stores b,
+// or nothing, for the others.
 func (c *Collectives) publish(s uint64, n int, b []byte) error {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
@@ -57,8 +57,8 @@ func (c *Collectives) publish(s uint64, n int, b []byte) error {
 	return nil
 }
 
-// consumed says that this member needs no payload of step s any more, of n bytes each: at once, if
-// others wait for its place.
+// consumed reports that this member has read the payloads, of n bytes each, of step s: at once, if
+// other members wait for their places.
 func (c *Collectives) consumed(s uint64, n int) {
 	if n <= shmsync.InHead {
 		c.ConsumedSoon(s)

@@ -20,7 +20,7 @@ import (
 // vectors when it returns, but their calls fail, too; they write only to vectors in the heap
 // (shmsync/guard.go).
 
-// singleCopy runs o on the members' vectors where they lie. exchangeVectors has found them.
+// singleCopy runs o on the members' vectors in place. exchangeVectors has exchanged their places.
 func (c *Collectives) singleCopy(o *call.Call, t *transfer) (err error) {
 	failed := true
 	defer func() { // also when an operator panics
@@ -53,7 +53,7 @@ func (c *Collectives) copyOnce(o *call.Call, t *transfer) (err error) {
 	return c.Barrier()
 }
 
-// placesOf returns where this member's vectors lie that others access.
+// placesOf returns the places of this member's vectors that other members access.
 func (c *Collectives) placesOf(o *call.Call, r *run, cross bool) places {
 	from, to := o.Operands(c.Me())
 	mine := places{c.locate(sends, from, cross), c.locate(recvs, to, cross)}
@@ -68,7 +68,7 @@ func (c *Collectives) placesOf(o *call.Call, r *run, cross bool) places {
 	return mine
 }
 
-// locate returns where b lies, a vector of this member's.
+// locate returns the place of b, a vector of this member.
 func (c *Collectives) locate(v side, b mem.Buffer, cross bool) seg.Place {
 	c.own[v] = b.HostSlice()
 	place := seg.Locate(c.heaps[c.Me()], c.own[v])
@@ -109,7 +109,8 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 	}
 }
 
-// pull reads the blocks of all other members for this member, and combines them if t does.
+// pull reads the blocks of all other members for this member, and combines them if t is a
+// reduction.
 func (c *Collectives) pull(t *call.Transfer) error {
 	nonTemporal := c.paths.NonTemporalInPlace(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size

@@ -36,8 +36,8 @@ func (c *Collectives) transferInChunks(p path.Chunk, t *transfer) error {
 			}
 		}
 		if s == first && steps > 1 && !t.compared {
-			// A long collective must not end before this member knows that all others
-			// do the same: else they would count steps differently from then on.
+			// A long collective must not end before this member knows that all others do the same:
+			// otherwise the members' step counters would differ from then on.
 			if err := c.AwaitCalls(first); err != nil {
 				return err
 			}

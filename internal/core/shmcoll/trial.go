@@ -26,7 +26,7 @@ type timing struct {
 	start time.Time
 }
 
-// end notes how long the call has taken.
+// end notes the duration of the call.
 func (t *timing) end() {
 	if t.of != nil {
 		t.of.Note(t.turn, time.Since(t.start))

@@ -45,7 +45,8 @@ func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 // the same chunk are allowed.
 func (w *Window) Made(i int) { w.c.ResultReady(w.first + uint64(i)) }
 
-// Fetch waits until a member has made chunk i, and copies its recv from element lo on to dst.
+// Fetch waits until a member's recv holds chunk i, and copies that recv, from element lo on, to
+// dst.
 func (w *Window) Fetch(member, i int, dst mem.Buffer, lo int) error {
 	if err := w.c.AwaitResult(member, w.first+uint64(i)); err != nil {
 		return err

@@ -122,7 +122,7 @@ const (
 	//c:const GOMPI_BLOCK_
 	InHead = lineSize - 32
 
-	// soon is how many steps a member may acknowledge at once (see ConsumedSoon).
+	// soon is the number of steps that a member may acknowledge at once (see ConsumedSoon).
 	//
 	//c:const GOMPI_BLOCK_
 	soon = 16

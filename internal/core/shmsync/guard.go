@@ -82,7 +82,7 @@ func (t *Team) NoneShut() error {
 	return nil
 }
 
-// AwaitError returns why the Team is broken, as a member knows already.
+// AwaitError returns the reason why the Team is broken, which another member knows already.
 func (t *Team) AwaitError(member int) error {
 	var never atomic.Uint64
 	return t.port.Await(&never, 1, member)

@@ -58,7 +58,7 @@ func (p *Pool) places() int {
 	return min(p.largeAt()/BlockSize, (len(p.arena)-p.largeAt())/p.large)
 }
 
-// Take takes a block for a new Team, and fails without memory.
+// Take allocates a block for a new Team, and fails without memory.
 func (p *Pool) Take() (Token, error) {
 	t, vacated, err := p.take()
 	run(vacated)
@@ -91,8 +91,7 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	return t, vacated, nil
 }
 
-// Give gives back a block of which no Team was made, or the block of a Team that this rank has
-// left.
+// Give frees a block of which no Team was made, or the block of a Team that this rank has left.
 func (p *Pool) Give(t Token) {
 	if t == 0 {
 		return
@@ -113,8 +112,9 @@ func (p *Pool) WhenVacant(t Token, f func()) {
 	b.later = append(b.later, f)
 }
 
-// Withhold gives back t, a block of which this rank has made no Team, though others may have, when
-// all other members have left the Team of with, by which they may have done so.
+// Withhold frees t, a block of which this rank has made no Team. Other ranks may have made the
+// Team, after messages in the communicator of with, another Team. So t is freed when all other
+// members have left the Team of with.
 func (p *Pool) Withhold(t, with Token) {
 	if with == 0 {
 		p.Give(t)

@@ -1,6 +1,6 @@
 package shmsync
 
-// A place is where the payload of a step lies in every member's memory.
+// A place is the location of a step's payload in every member's memory.
 type place struct {
 	inHead, large bool
 	off           int    // in the large buffer if large, else in the block

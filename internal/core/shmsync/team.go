@@ -20,7 +20,7 @@ type Port interface {
 	Await(word *atomic.Uint64, want uint64, member int) error
 	// Gone makes progress, as TryProgress does, and reports whether a member's process is lost.
 	Gone(member int) bool
-	// Looks returns how often a caller that may spin polls a flag before yielding.
+	// Looks returns the number of polls of a flag by a caller that may spin, before it yields.
 	Looks() int
 	// Wake wakes a sleeping member.
 	Wake(member int)
@@ -73,10 +73,10 @@ func New(me int, parts []Part, claim func() error, large int, gated bool, port P
 	}
 }
 
-// Me returns which member this is.
+// Me returns this member's number.
 func (t *Team) Me() int { return t.me }
 
-// Size returns how many members there are.
+// Size returns the number of members.
 func (t *Team) Size() int { return len(t.parts) }
 
 // Begin begins a collective, which all members call. digest is of the communicator's id and all
@@ -129,8 +129,8 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 // LayInHead is Lay for a payload that fits into a head.
 func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
 
-// Ahead returns how many steps of n bytes a member fills before reading the first: half of the
-// buffer, so that the lines that others read have left the writer's cache.
+// Ahead returns the number of steps of n bytes that a member fills before reading the first: half
+// of the buffer, so that the lines that others read have left the writer's cache.
 func (t *Team) Ahead(n int, large bool) uint64 {
 	g := &t.l2
 	if large {
@@ -307,7 +307,7 @@ func (t *Team) Rings() [2]unsafe.Pointer {
 	return [2]unsafe.Pointer{unsafe.Pointer(&t.small), unsafe.Pointer(&t.l2)}
 }
 
-// Blocks returns where the members' blocks lie.
+// Blocks returns the places of the members' blocks.
 func (t *Team) Blocks() []unsafe.Pointer {
 	blocks := make([]unsafe.Pointer, len(t.parts))
 	for i, p := range t.parts {

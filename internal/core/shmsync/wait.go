@@ -67,9 +67,9 @@ func (t *Team) differ(member int, first uint64) error {
 	return t.port.Disagree(member, 0, *t.call, t.head(member, first).call)
 }
 
-// since returns how many collectives this member has begun after the collective of step s, up to
-// the collective whose first step is first. A collective may sign several heads, all with the
-// same call.
+// since returns the number of collectives that this member has begun after the collective of step
+// s, up to the collective whose first step is first. A collective may sign several heads, all with
+// the same call.
 func (t *Team) since(s, first uint64) (n int) {
 	digest := t.head(t.me, s).callDigest
 	for s++; s < first; s++ {
@@ -84,7 +84,7 @@ func (t *Team) since(s, first uint64) (n int) {
 	return n
 }
 
-// Compared reports whether Compare has nothing to do.
+// Compared reports whether Compare has nothing left to compare.
 func (t *Team) Compared() bool { return t.step != t.first || t.step == 0 }
 
 // Compare compares this member's last call with the calls of members of which it has read nothing
@@ -151,11 +151,11 @@ func (t *Team) AwaitCalls(first uint64) error {
 // retracted is no step.
 const retracted = 0
 
-// Retract takes back the first step of this member's collective, which has failed. A late member
-// would find all its data in the step, and end well, before it learns that the others have not:
-// in AwaitCall a late member waits for a step that does not come, and so learns of the failure.
-// If two members meet in this moment, the one ends well and the other does not. A call that
-// differs from another's stays, for all to compare with theirs.
+// Retract takes back the first step of this member's collective, which has failed. Otherwise a late
+// member would find all its data in the step, and end without an error. After Retract it waits in
+// AwaitCall for a step that does not come, and so learns of the failure. If the late member has
+// read the step just before, its call still ends without an error. A call that differs from
+// another's stays, for all to compare with theirs.
 func (t *Team) Retract() {
 	if step := &t.head(t.me, t.first).step; step.Load() == t.first && !t.differs {
 		step.Store(retracted)

@@ -1,5 +1,5 @@
-// Package topology says which ranks of a communicator are neighbors: grids, graphs, and the
-// messages between neighbors. Faces make collectives of these.
+// Package topology defines neighbors among the ranks of a communicator, by grids and graphs, and
+// exchanges messages between neighbors. Faces build the neighborhood collectives on it.
 package topology
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // Dims fills in the dimensions that are 0, so that a grid of dims has n places: as equal as
-// possible, the first the longest (MPI_Dims_create). The others stay as they are, and have to
+// possible, the first the longest (MPI_Dims_create). Other dimensions stay unchanged, and have to
 // divide n. For 12 ranks, 0 and 0 become 4 and 3; 0, 2 and 0 become 3, 2 and 2.
 func Dims(n int, dims []int) error {
 	if n < 1 || n > math.MaxInt32 {

@@ -30,7 +30,7 @@ func NewCart(ctx context.Context, c *core.Comm, dims []int, periodic []bool) (*N
 	return g.over(ctx, d, err)
 }
 
-// placesOf returns how many places a grid of ranks of c has.
+// placesOf returns the number of places in a grid of ranks of c.
 func placesOf(c *core.Comm, dims []int, periodic []bool) (int, error) {
 	const op = "newcart"
 	if len(periodic) != len(dims) {

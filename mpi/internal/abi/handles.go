@@ -117,8 +117,8 @@ func (r *registry[T]) LateReuse() *registry[T] {
 	return r
 }
 
-// Any reports whether f returns true for an object with a number of the face's receives, or for an
-// object that the program has made. None is added or removed meanwhile.
+// Any reports whether f returns true for any object of the program, or for any object numbered as a
+// receive of the face. No object is added or removed meanwhile.
 func (r *registry[T]) Any(f func(*T) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

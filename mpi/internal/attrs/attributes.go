@@ -120,7 +120,7 @@ func FreeKeyval(kind int, number *int) error {
 	return nil
 }
 
-// SetLanguage says which language the functions of a keyval are in, other than C.
+// SetLanguage sets the language, other than C, of a keyval's functions.
 func SetLanguage(number, language int) {
 	keyvals.mu.Lock()
 	defer keyvals.mu.Unlock()

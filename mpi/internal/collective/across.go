@@ -31,8 +31,8 @@ func checkRemoteRoot(x *comms.Inter, root int) error {
 	return errs.New(errs.Root, "root %d is not from 0 to %d, and not MPI_ROOT or MPI_PROC_NULL", root, x.Remote.Size()-1)
 }
 
-// exchange makes p an exchange in which rank i of the remote group gets to[i], and its data goes to
-// from[i]. A nil list is of empty buffers.
+// exchange makes p an exchange with the remote group: this rank sends to[i] to rank i, and receives
+// from rank i into from[i]. A nil list stands for empty buffers.
 func (x across) exchange(p *Plan, to, from []mem.Buffer) error {
 	empty := []mem.Buffer{mem.Of([]byte(nil))} // core wants a type
 	send, recv := slices.Repeat(empty, x.Both.Size()), slices.Repeat(empty, x.Both.Size())
@@ -152,8 +152,8 @@ func (x across) reduction(p *Plan, r reduction, root int) error {
 	return x.exchange(p, all, x.only(0, r.result(p).Raw()))
 }
 
-// scatter gives each rank its part of the other group's result. Only that rank knows its length, and
-// so tells the others.
+// scatter gives each rank its part of the other group's result. Each rank first sends the length of
+// its part to the others.
 func (x across) scatter(p *Plan, r *reduction) {
 	recv := x.only(0, r.result(p).Raw())
 	reduce := p.steps

@@ -66,8 +66,8 @@ func (p *Plan) Fill(k calls.Kind, a *Args) error {
 	return nil
 }
 
-// meet reports whether a buffer of a overlaps one of b. Blocks that only lie between each other, as
-// they may on one rank alone, do not.
+// meet reports whether a buffer of a overlaps one of b. Interleaved blocks without a common byte,
+// possible on a communicator of one rank, do not overlap.
 func meet(a, b []mem.Buffer) bool {
 	return slices.ContainsFunc(a, func(x mem.Buffer) bool {
 		return slices.ContainsFunc(b, func(y mem.Buffer) bool { return mem.Overlap(x, y) })
@@ -93,7 +93,7 @@ func (p *Plan) isRoot(k calls.Kind, root int) (bool, error) {
 	return root == rank, nil
 }
 
-// check checks the vectors in use. A single block that is MPI_IN_PLACE becomes this rank's block
+// check checks the vectors in use. It replaces MPI_IN_PLACE for a single block by this rank's block
 // of the other vector.
 func (p *Plan) check(send, recv *vector) error {
 	if send.layout == calls.Apart {

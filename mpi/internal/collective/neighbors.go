@@ -12,8 +12,8 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// Neighbor fills in p, a k among neighbors: a message for each, sent and received in place, as
-// between two ranks.
+// Neighbor fills in p as the neighborhood collective k: a message to and from each neighbor, from
+// and into the program's buffers.
 func (p *Plan) Neighbor(k calls.Kind, a *Args) error {
 	c, row := p.c, &calls.Table[k]
 	if err := comms.CheckIntra(c); err != nil {

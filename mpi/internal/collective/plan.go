@@ -36,7 +36,7 @@ var plans = sync.Pool{New: func() any { return new(Plan) }}
 // NewPlan returns the plan of a collective that is started.
 func NewPlan(c *comms.Comm) *Plan { return PlanOf(c) }
 
-// PlanOf returns the plan of a blocking collective, which Block takes back.
+// PlanOf returns a plan for a blocking collective, for reuse after Block.
 func PlanOf(c *comms.Comm) *Plan {
 	p := plans.Get().(*Plan)
 	p.c = c
@@ -57,7 +57,7 @@ func (p *Plan) done() {
 	plans.Put(p)
 }
 
-// Block does p, which is of PlanOf, and takes p back. err is the error of filling in p.
+// Block does p, a plan of PlanOf, and recycles p. err is the error of filling in p.
 func (p *Plan) Block(err error) error {
 	if err == nil {
 		err = p.do()

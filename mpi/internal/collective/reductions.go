@@ -73,11 +73,11 @@ func (r *reduction) measure(p *Plan, l calls.Layout, s *Side) error {
 // operand returns the elements that this rank gives.
 func (r *reduction) operand(p *Plan) mem.Buffer { return r.elements(&p.outs, r.send, r.total) }
 
-// result returns where combined elements go.
+// result returns the memory for combined elements.
 func (r *reduction) result(p *Plan) mem.Buffer { return r.elements(&p.ins, r.recv, r.n) }
 
-// elements returns n elements as the operator combines them: where they lie, or else in list and
-// packed.
+// elements returns n elements in the form that the operator combines: in place or, if the operator
+// needs packed elements, in a copy, which it appends to list.
 func (r *reduction) elements(list *[]dtypes.Staged, buf abi.Addr, n int) mem.Buffer {
 	if b, ok := r.op.Elements(buf, n, r.t); ok {
 		return b

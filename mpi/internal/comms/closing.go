@@ -16,7 +16,7 @@ func (c *Comm) Keep() {
 	c.kept++
 }
 
-// Let takes a Keep back. The last Let after the program has freed c closes c.
+// Let undoes a Keep. The last Let after the program has freed c closes c.
 func (c *Comm) Let() {
 	c.mu.Lock()
 	c.kept--
@@ -42,8 +42,8 @@ func (c *Comm) unused() bool {
 	return c.Freed() && c.kept == 0
 }
 
-// close takes c apart when nothing is under way on c: after calls that consist of several calls
-// of the engine, between which its parts are idle.
+// close closes the parts of c when no operation is under way on c, not between the engine's calls
+// of a single call.
 func (c *Comm) close() {
 	queues := []*queue{&c.votes}
 	if c.Inter != nil {
@@ -79,7 +79,7 @@ func (c *Comm) parts() []*core.Comm {
 // owned are communicators outside those with a handle: the communicators of files and windows.
 var owned sync.Map // of *core.Comm
 
-// Own has d closed at the end, and named in reports by its own name, until Disown.
+// Own registers d, until Disown: MPI_Finalize closes d, and reports use d's name.
 func Own(d *core.Comm)    { owned.Store(d, nil) }
 func Disown(d *core.Comm) { owned.Delete(d) }
 
@@ -91,8 +91,8 @@ type freed struct {
 	all []ending
 }
 
-// An ending is a communicator that is closed when nothing is under way on it, or, with no c,
-// calls that come before that.
+// An ending is a communicator that is closed when no operation is under way on it. Without c, it
+// stands for queued calls that end earlier.
 type ending struct {
 	c    *core.Comm
 	over <-chan error
@@ -129,8 +129,8 @@ func (f *freed) addBehind(queues []*queue, all ...*core.Comm) {
 	}
 }
 
-// closeNow closes all at the end, or as many as possible until ctx ends. All ranks are there, and
-// wait for no message: a receive that is posted will match none, and a send no receive.
+// closeNow closes all at the end, or as many as possible until ctx ends. All ranks have come to the
+// end: a posted receive will match no message, and a pending send no receive.
 func (f *freed) closeNow(ctx context.Context) {
 	for e, some := f.next(); some; e, some = f.next() {
 		if e.c != nil {

@@ -23,7 +23,8 @@ var Forever = context.Background()
 func In(function string) context.Context { return core.Within(Forever, calls.Functions[function]) }
 
 // InBackground is the context of operations on goroutines of gompi's own. If an operation needs a
-// function of the program, a thread of the program calls it, in any of its calls.
+// function of the program, a thread of the program calls the function during any of that thread's
+// calls of MPI.
 var InBackground = core.InBackground(Forever)
 
 var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return c.Handle })
@@ -68,7 +69,8 @@ func (c *Comm) SourceOf(rank int) int {
 	return c.RankOf(rank)
 }
 
-// Peers returns how many ranks messages go to: the ranks of the remote group, if there is one.
+// Peers returns the number of ranks that messages can go to: the size of the remote group, if there
+// is one.
 func (c *Comm) Peers() int {
 	if c.Inter != nil {
 		return c.Inter.Remote.Size()
@@ -203,7 +205,7 @@ func CommCompare(a, b *Comm) (int, error) {
 
 func CommDup(c *Comm) (*Comm, error) { return CommDupWithInfo(c, nil) }
 
-// CommDupWithInfo ignores hints, as all functions do. It copies attributes by their copy
+// CommDupWithInfo ignores hints, like all functions here. It copies attributes by their copy
 // functions.
 func CommDupWithInfo(c *Comm, info *infos.Info) (*Comm, error) {
 	if err := Check(c); err != nil {
@@ -339,7 +341,7 @@ func CommFree(h *abi.Handle) error {
 // these, and the face knows receives by them. freeing guards retired.
 var retired []*Comm
 
-// HasRequests reports whether there are requests of c. Package p2p, which has them, sets it.
+// HasRequests reports whether there are requests of c. Package p2p sets this variable.
 var HasRequests = func(c *Comm) bool { return false }
 
 // Freed reports whether the program has freed c. c keeps its handle as long as it has requests.

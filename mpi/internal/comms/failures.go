@@ -81,7 +81,7 @@ func (c *Comm) failed(n int) (*Group, error) {
 	return newGroup(g, c.session), nil
 }
 
-// CommAckFailed acknowledges the first n that have failed, and returns how many are acknowledged.
+// CommAckFailed acknowledges the first n failed ranks, and returns their number so far.
 func CommAckFailed(c *Comm, n int) (int, error) {
 	if err := Check(c); err != nil {
 		return 0, err

@@ -164,8 +164,8 @@ func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, ta
 	return n, nil
 }
 
-// IntercommMerge numbers the group that gives false for high first, or, if both give the same,
-// the first group in P2P.
+// IntercommMerge gives the lower ranks to the group that passes false for high or, if both pass the
+// same, to the first group in P2P.
 func IntercommMerge(c *Comm, high bool) (*Comm, error) {
 	if err := checkInter(c); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func boolWord(b bool) int64 {
 	return 0
 }
 
-// other gives the other group a word, the same on all ranks of a group, and returns its word.
+// other exchanges a word, the same on all ranks of a group, for the other group's word.
 func (x *Inter) other(ctx context.Context, word int64) (int64, error) {
 	all, err := x.gather(ctx, word)
 	if err != nil {

@@ -46,7 +46,7 @@ func End() error {
 	return nil
 }
 
-// leaveTime is how long leave waits for operations under way after all ranks have called it.
+// leaveTime bounds the wait of leave for operations under way after all ranks have called leave.
 const leaveTime = 10 * time.Second
 
 // Leave leaves the job after all living ranks have called Leave.

@@ -56,7 +56,7 @@ func Lend(giveBack func()) {
 	}
 }
 
-// freeing is held while a communicator's Team is lent, or the communicator is freed.
+// freeing excludes the freeing of a communicator while its Team is being lent.
 var freeing sync.Mutex
 
 func lendTeam() {
@@ -78,8 +78,8 @@ func lends(c *Comm) bool { return c != nil && c.Inter == nil && c.P2P != nil && 
 // LendFor lends all that messages with a rank of c need, with every rank if rank is AnySource.
 func LendFor(c *Comm, rank int) { c.P2P.Lend(slotOf(c), rank) }
 
-// PlaceFor finds a place among the face's receives for a receive of c that is posted here: a
-// short receive, so that the face can have it later.
+// PlaceFor reserves a place among the face's receives for a short receive that is posted on c here,
+// so that the face can take the receive over later.
 func PlaceFor(c *Comm, r lease.Receive) (place int, ok bool) {
 	r.Slot = slotOf(c)
 	if c.Inter != nil || r.Slot >= lease.Channels || r.Bytes > mostHeld {
@@ -88,7 +88,7 @@ func PlaceFor(c *Comm, r lease.Receive) (place int, ok bool) {
 	return Lease.Take(r)
 }
 
-// mostHeld is how long the buffer of a receive is at most that the face gets.
+// mostHeld bounds the buffer of a receive that is lent to the face.
 const mostHeld = 8 << 10
 
 // slotOf returns the face's number of c.

@@ -21,9 +21,8 @@ func (c *Comm) Name() string {
 	return c.name
 }
 
-// nameOf returns the name of the core communicator with an id, for reports of long waits. The name
-// of a communicator that the program has not named includes its number of ranks. Locking c.mu is
-// safe here: its holders never block.
+// nameOf returns the name of the core communicator with an id, for reports of long waits. An
+// unnamed communicator shows its number of ranks. Holders of c.mu never block.
 func nameOf(id uint64) (name string, persistent bool) {
 	is := func(d *core.Comm) bool { return d.ID() == id }
 	find := func(c *Comm) {

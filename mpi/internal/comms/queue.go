@@ -15,8 +15,8 @@ type queue struct {
 	running bool
 }
 
-// do runs a blocking call behind the calls that were started, on its caller's goroutine. To wait
-// for its turn takes a communicator, c.
+// do runs a blocking call after the calls started before it, on the caller's goroutine. The wait
+// for its turn needs a communicator, c.
 func (q *queue) do(c *core.Comm, steps func(context.Context) error) error {
 	q.mu.Lock()
 	if !q.running {

@@ -49,7 +49,7 @@ func checkSession(s *Session) error {
 
 // ---- Process sets ----
 
-// A processSet is ranks with a name. URIs of this scheme are equal if they differ in case alone.
+// A processSet is a named set of ranks. Its name is a URI, in which case does not matter.
 type processSet struct {
 	name string
 	has  func(c *core.Comm, rank int) bool // whether the set has a rank of the world
@@ -147,7 +147,7 @@ func SessionSetErrhandler(s *Session, h *errs.Errhandler) error {
 	return nil
 }
 
-// SessionGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+// SessionGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func SessionGetErrhandler(s *Session) (*errs.Errhandler, error) {
 	if err := checkSession(s); err != nil {
 		return nil, err

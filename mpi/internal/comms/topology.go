@@ -5,7 +5,7 @@ import (
 	"gompi/internal/core/topology"
 )
 
-// A Topology says which ranks of a communicator are neighbors. The zero Topology is none.
+// A Topology defines which ranks of a communicator are neighbors. The zero Topology is none.
 type Topology struct {
 	Kind                   int
 	*topology.Neighborhood // of this rank
@@ -32,7 +32,7 @@ func (t Topology) over(c, messages *core.Comm) Topology {
 	return t
 }
 
-// Degrees returns how many ranks this rank receives from and sends to.
+// Degrees returns the numbers of ranks that this rank receives from and sends to.
 func (c *Comm) Degrees() (in, out int) {
 	if c.Topology.Kind == 0 {
 		return 0, 0

@@ -137,7 +137,7 @@ func placeInGrid(size, rank int, psizes []int) (place []int, err error) {
 	return place, nil
 }
 
-// blockSize returns how many indices each rank has in turn.
+// blockSize returns the number of consecutive indices of a rank.
 func blockSize(i, gsize, distrib, darg, psize int) (int, error) {
 	if err := within("array_of_gsizes", i, gsize, 1, most); err != nil {
 		return 0, err
@@ -169,8 +169,8 @@ func blockSize(i, gsize, distrib, darg, psize int) (int, error) {
 	return block, nil
 }
 
-// cyclic returns the indices of one of so many ranks that have blocks in turn: the whole blocks,
-// and the rest of a block at the end.
+// cyclic returns the indices of a rank in a block-cyclic distribution over a number of ranks: whole
+// blocks, and perhaps a part of a block at the end.
 func cyclic(size, block, ranks, place int) []segment {
 	first, step := place*block, block*ranks
 	whole := max(0, (size-first-block+step)/step)

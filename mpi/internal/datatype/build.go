@@ -86,7 +86,7 @@ func (t *Type) count(b *block) {
 	t.signature = t.signature.and(b.t.signature.times(n))
 }
 
-// compile makes the layout of some blocks of the layouts of their types.
+// compile builds the layout of some blocks from the layouts of their types.
 func compile(blocks iter.Seq[block], of func(*Type) layout.Layout) layout.Layout {
 	var whole layout.Builder
 	for b := range blocks {
@@ -108,7 +108,7 @@ type bound struct {
 	known, mark bool
 }
 
-// meet takes into account a part of the type with a bound. Parts without data or marker have none.
+// meet updates b by the bound of a part of the type. Parts without data or marker have no bound.
 func (b *bound) meet(at int, mark, data bool) {
 	switch {
 	case !mark && (!data || b.mark):

@@ -150,8 +150,8 @@ func (t *Type) made(by Combiner, ints, addrs []int, types ...*Type) *Type {
 	return t
 }
 
-// Count returns the number of elements of the type in so many bytes: MPI_Get_count. The result is
-// Undefined if the last element is not whole.
+// Count returns the number of elements of the type in a number of bytes: MPI_Get_count. The result
+// is Undefined if the last element is not whole.
 func (t *Type) Count(bytes int) int {
 	switch {
 	case bytes == 0:
@@ -162,8 +162,8 @@ func (t *Type) Count(bytes int) int {
 	return bytes / t.size
 }
 
-// Elements returns the number of elements of predefined types in so many bytes: MPI_Get_elements.
-// The result is Undefined if the last element is not whole.
+// Elements returns the number of elements of predefined types in a number of bytes:
+// MPI_Get_elements. The result is Undefined if the last element is not whole.
 func (t *Type) Elements(bytes int) int {
 	if bytes == 0 {
 		return 0
@@ -179,7 +179,7 @@ func (t *Type) Elements(bytes int) int {
 	return bytes/t.size*t.elements + n
 }
 
-// Bytes returns the bytes of so many elements of predefined types, for MPI_Status_set_elements.
+// Bytes returns the bytes of a number of elements of predefined types, for MPI_Status_set_elements.
 func (t *Type) Bytes(elements int) int {
 	if t.elements == 0 {
 		return 0
@@ -195,7 +195,7 @@ func (t *Type) Contiguous(n int) (offset int, ok bool) {
 	return l.Contiguous()
 }
 
-// Pack copies n elements at base into dst, and returns how many bytes they are: less than n
+// Pack copies n elements at base into dst, and returns the number of bytes copied: fewer than n
 // elements have, if dst is shorter.
 func (t *Type) Pack(dst []byte, base uintptr, n int) int { return t.PackAt(dst, base, n, 0) }
 

@@ -7,7 +7,7 @@ import (
 	"gompi/internal/core/layout"
 )
 
-// ExternalSize returns how many bytes n elements are in external32.
+// ExternalSize returns the bytes of n elements in external32.
 func (t *Type) ExternalSize(n int) int { return n * t.external }
 
 // PackExternal packs n elements at base into dst as external32 has them, and returns their

@@ -275,7 +275,7 @@ func TypeCommit(h *abi.Handle) error {
 	return nil
 }
 
-// lender tells the face which datatypes' elements the face may move; nil if none.
+// lender gives the face the datatypes whose elements it may move; nil if none.
 var lender *lease.Lease
 
 // Lend tells l of each datatype of the program whose elements are a single loop of runs, like

@@ -37,8 +37,8 @@ type Datatype struct {
 	freed   bool
 }
 
-// Operand makes the handle stay t's, even if the program frees it, as long as anything refers to
-// t.
+// Operand reserves the handle for t as long as anything refers to t, even if the program frees the
+// handle.
 func (t *Datatype) Operand() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *Staged) Leave() { s.t.Pack(s.room, uintptr(s.buf), s.n) }
 // Arrive unpacks room into the elements.
 func (s *Staged) Arrive() { s.t.Unpack(uintptr(s.buf), s.n, s.room) }
 
-// Span returns where the data of an array of n elements begins, counted from the array's address,
-// and how many bytes the data spans. n is 1 or more.
+// Span returns the offset of the data of an array of n elements from the array's address, and the
+// number of bytes that the data spans. n is 1 or more.
 func (t *Datatype) Span(n int) (from, bytes int) {
 	lb, extent := t.TrueExtent()
 	last := (n - 1) * t.Extent()

@@ -52,7 +52,7 @@ func (a *addedCodes) remove(code abi.Class, isClass bool) error {
 	return nil
 }
 
-// Added returns how many numbers they have at most.
+// Added returns an upper bound of their numbers.
 func Added() int {
 	codes.mu.Lock()
 	defer codes.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"gompi/internal/seg"
 )
 
-// Explain says err as a user of MPI would: core's errors name its own functions and types.
+// Explain describes err in the terms of MPI: core's errors name core's own functions and types.
 func Explain(err error) string {
 	var e *core.Error
 	if !errors.As(err, &e) {

@@ -19,7 +19,7 @@ const (
 	writes = true
 )
 
-// A place is where an access begins.
+// A place is the position at which an access begins.
 type place struct {
 	by     pointer
 	offset int  // in etypes, of explicit
@@ -150,7 +150,7 @@ func (f *File) block(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatyp
 	return err
 }
 
-// slots bounds how many accesses are under way beside the program: each takes a thread.
+// slots bounds the accesses under way beside the program: each takes a thread.
 var slots = make(chan struct{}, 16)
 
 // begin starts a, and calls done at its end.

@@ -114,16 +114,17 @@ func newExchange(t team, a *access, lo, hi, aggregators, window, alignment int) 
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// rank returns which rank aggregator i is: they are spread over the ranks, and so over hosts.
+// rank returns the rank of aggregator i. Aggregators are spread evenly over the ranks, and so over
+// hosts.
 func (x *exchange) rank(i int) int { return i * x.team.c.Size() / x.aggregators }
 
-// bounds returns which bytes of the file aggregator i moves in a round.
+// bounds returns the range of the file that aggregator i moves in a round.
 func (x *exchange) bounds(i, round int) (from, to int) {
 	from = x.lo + i*x.part + round*x.window
 	return from, min(from+x.window, x.lo+(i+1)*x.part)
 }
 
-// position returns how many bytes of this rank's data are before off in the file.
+// position returns the number of bytes of this rank's data before off in the file.
 func (x *exchange) position(off int) int {
 	return sort.Search(x.n, func(i int) bool { return x.v.offset(x.at+i) >= off })
 }
@@ -169,8 +170,8 @@ func room[T any](s *[]T, n int) []T {
 	return *s
 }
 
-// move does this rank's part of the exchange, and returns how many bytes of its data have moved.
-// A failure on any rank is a failure on all.
+// move does this rank's part of the exchange, and returns the number of bytes of its data that have
+// moved. A failure on any rank is a failure on all.
 func (x *exchange) move() (moved int, err error) {
 	r := roomPool.Get().(*rooms)
 	defer roomPool.Put(r)
@@ -219,8 +220,8 @@ func (x *exchange) move() (moved int, err error) {
 }
 
 // request sends the aggregators this rank's requests of a round: trains, and the data to write.
-// next is where the data for each aggregator begins, and advances. The requests received are in
-// r.in.
+// next is the index at which the data for each aggregator begins; request advances it. The requests
+// received are in r.in.
 func (x *exchange) request(r *rooms, round int, next []int) error {
 	size := x.team.c.Size()
 	clear(r.outs)
@@ -274,7 +275,7 @@ func (x *exchange) each(r *rooms, do func(rank int, trains, data []byte)) {
 }
 
 // serve does an aggregator's work on its window: it writes the received data, or reads the
-// requested bytes, and returns up to where the file has data.
+// requested bytes, and returns the end of the file's data in the window.
 func (x *exchange) serve(r *rooms, own, round int) (end int, err error) {
 	if own < 0 || len(r.in) == 0 {
 		return 0, nil
@@ -338,8 +339,7 @@ func nextCovered(set []uint64, at, n int) (begin, end int) {
 	return begin, skipBits(set, begin, n, ^uint64(0))
 }
 
-// skipBits returns the first bit from at on that differs from the same bit of what, n if none
-// does.
+// skipBits returns the first index from at on at which set and what differ, n if there is none.
 func skipBits(set []uint64, at, n int, what uint64) int {
 	for at < n {
 		if w := (set[at>>6] ^ what) >> (at & 63); w != 0 {
@@ -350,8 +350,9 @@ func skipBits(set []uint64, at, n int, what uint64) int {
 	return n
 }
 
-// collect sends the ranks the requested data of an aggregator's window, which has data up to end
-// in the file, and stores the data received: got is how much from each aggregator is whole.
+// collect sends the ranks the requested data of an aggregator's window, which has data up to end in
+// the file, and stores the data received. got receives the number of valid bytes from each
+// aggregator.
 func (x *exchange) collect(r *rooms, end int, before, next, first, got []int) error {
 	size := len(r.ins)
 	r.out = r.out[:0]

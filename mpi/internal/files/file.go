@@ -97,7 +97,7 @@ func FileSetErrhandler(f *File, h *errs.Errhandler) error {
 	return nil
 }
 
-// FileGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+// FileGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func FileGetErrhandler(f *File) (*errs.Errhandler, error) {
 	if err := checkOrNull(f); err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ type team struct {
 // all returns the ranks of f, which have called a function of MPI.
 func (f *File) all(function string) team { return team{f.c, comms.In(function)} }
 
-// agree is called by all ranks, each with its error, nil if none, and the values that must be the
-// same on all. The result is an error on all if any rank has an error, or if something differs: a
+// agree is called by all ranks, each with its error, or nil, and the values that must be equal on
+// all ranks. The result is an error on all if any rank has an error, or if something differs: a
 // rank's own error, or the class of the first rank's error.
 func (t team) agree(err error, same ...int) error {
 	_, err = t.gather(err, same, nil)

@@ -137,8 +137,8 @@ func FileSetSize(f *File, size int) error {
 	})
 }
 
-// FilePreallocate makes the file at least so long. A file system may be unable to keep room for
-// it: then none is kept.
+// FilePreallocate makes the file at least size bytes long. If the file system cannot reserve space,
+// the file is only extended.
 func FilePreallocate(f *File, size int) error {
 	return f.resize("MPI_File_preallocate", size, func() error {
 		if size == 0 {

@@ -114,7 +114,7 @@ const (
 	seekSet     = 403
 )
 
-// seek returns the position that is offset etypes behind where whence says. at is the pointer.
+// seek returns the position offset etypes after whence's position. at is the file pointer.
 func (f *File) seek(v *view, at, offset, whence int) (int, error) {
 	switch whence {
 	case seekSet:

@@ -21,8 +21,8 @@ type access struct {
 	t     *dtypes.Datatype
 }
 
-// move does a, and returns how many bytes of the elements in memory have moved: less than all where
-// the file ends, or with an error.
+// move does a, and returns the number of bytes moved: fewer than all at the end of the file, or
+// with an error.
 func (a *access) move() (bytes int, err error) {
 	if a.n == 0 {
 		return 0, nil
@@ -59,8 +59,8 @@ func (a *access) lock() (unlock func(), err error) {
 	}, nil
 }
 
-// convert does a by way of memory that has the data as external32. Of an element that has come in
-// part, at the end of a file, nothing is stored.
+// convert does a through a buffer with the data in external32. An element that is incomplete, at
+// the end of the file, is not stored.
 func (a *access) convert() (bytes int, err error) {
 	room := make([]byte, a.n)
 	if a.write {
@@ -78,7 +78,7 @@ func (a *access) convert() (bytes int, err error) {
 	return elements * a.t.Size(), err
 }
 
-// copy moves the bytes of a layout at base, and returns how many have moved.
+// copy moves the bytes of a layout at base, and returns their number.
 func (a *access) copy(memory layout.Layout, base abi.Addr) (moved int, err error) {
 	a.v.runs(a.at, a.n, func(off, n int) bool {
 		var k int
@@ -117,7 +117,7 @@ func (a *access) run(memory *layout.Layout, base abi.Addr, skip, off, n int) (mo
 	return moved, err
 }
 
-// call moves vectors at off in the file, and returns how many bytes have moved.
+// call moves vectors at off in the file, and returns the number of bytes moved.
 func (a *access) call(vectors [][]byte, off int) (moved int, err error) {
 	for len(vectors) > 0 {
 		n, err := again(func() (int, error) {

@@ -11,7 +11,7 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// A view says which bytes of a file are its data, in which order: the data of consecutive
+// A view defines which bytes of a file are its data, in which order: the data of consecutive
 // filetypes from disp on. Positions in a view are counted in bytes of data. Views are immutable.
 type view struct {
 	disp            int
@@ -135,7 +135,7 @@ func (v *view) runs(at, n int, do func(off, n int) bool) {
 	}
 }
 
-// offset returns where the byte of data at a position is in the file.
+// offset returns the file offset of the data byte at a position of the view.
 func (v *view) offset(at int) (off int) {
 	off = v.disp
 	if v.size() > 0 {
@@ -147,7 +147,7 @@ func (v *view) offset(at int) (off int) {
 	return off
 }
 
-// end returns the position of the first etype behind the end of a file of so many bytes.
+// end returns the position of the first etype after the end of a file of a given size in bytes.
 func (v *view) end(bytes int) int {
 	left := bytes - v.disp
 	if left <= 0 || v.size() == 0 {

@@ -219,8 +219,7 @@ func arrayIn(room uintptr, from int) uintptr {
 	return (room - uintptr(from) + alignment - 1) &^ (alignment - 1)
 }
 
-// copies are for operands: memory that does not move, as a stack does, while its address is a
-// number.
+// copies are buffers in the heap for operands. Stacks may move.
 var copies = sync.Pool{New: func() any { return new([]byte) }}
 
 func addrOf(b mem.Buffer) abi.Addr { return abi.Addr(b.Addr()) }
@@ -264,8 +263,8 @@ func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
 	return nil
 }
 
-// isSolid reports whether elements of an array of t may be copied as a whole, with the gaps
-// between their parts. Others are packed for a reduction.
+// isSolid reports whether elements of an array of t may be copied as a whole, with the gaps between
+// their parts. Other elements are packed for a reduction.
 func isSolid(t *dtypes.Datatype) bool {
 	if b := t.Basic(); b != nil && b.Class == datatype.Pair {
 		return true
@@ -285,7 +284,7 @@ func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (mem.Buffer, bool
 	return mem.HostElements(t.Extent(), n, buf.Plus(t.Lb()).Bytes(n*t.Extent())), true
 }
 
-// ElementSize returns how many bytes an element is to core.
+// ElementSize returns the bytes of an element in core.
 func (o *Op) ElementSize(t *dtypes.Datatype) int {
 	switch typ, ok := o.native(t); {
 	case ok:

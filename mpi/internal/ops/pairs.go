@@ -8,7 +8,7 @@ import (
 	"gompi/mpi/internal/abi"
 )
 
-// A pair is an element of MINLOC and MAXLOC, as a struct of C: with an int behind the value.
+// A pair is an element of MINLOC and MAXLOC, as a struct of C: a value and then an int.
 type pair[T cmp.Ordered] struct {
 	value T
 	index int32

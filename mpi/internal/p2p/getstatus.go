@@ -87,7 +87,7 @@ func RequestGetStatusAny(n int, hs []abi.Handle, st *abi.Status) (index int, fla
 	return abi.Undefined, !someActive, nil
 }
 
-// RequestGetStatusSome returns how many are over, and stores which: indices has room for n.
+// RequestGetStatusSome returns the number of complete requests, and stores their indices.
 func RequestGetStatusSome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int, error) {
 	if n > 0 && indices == 0 {
 		return 0, errs.New(errs.Arg, "the indices are NULL")

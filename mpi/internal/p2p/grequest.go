@@ -42,7 +42,7 @@ func GrequestComplete(r *Request) error {
 	return nil
 }
 
-// SetLanguage says which language the functions are in, other than C.
+// SetLanguage sets the language of the functions, other than C.
 func (r *Request) SetLanguage(language int) {
 	if g := r.user; g != nil {
 		g.queryFn, g.freeFn, g.cancelFn = g.queryFn.In(language), g.freeFn.In(language), g.cancelFn.In(language)
@@ -55,7 +55,7 @@ func (g *generalized) query(st *abi.Status) error {
 	return classError(abi.C.Query(g.queryFn, g.extra, st), "the request's function for its status has failed")
 }
 
-// release tells the program that its request is gone. MPI_Wait and the like return the error.
+// release calls the program's function that frees its request. MPI_Wait returns the error.
 func (g *generalized) release() error {
 	if g.freeFn == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 // to Go and back; here they become requests of MPI, and receives again. Their handles are
 // FirstHeld and more, in C as in Go.
 
-// calls is how many calls of the face are under way.
+// calls is the number of calls of the face under way.
 var calls atomic.Int32
 
 // Enter is called at the beginning of each call of the face. The face's receives become requests,

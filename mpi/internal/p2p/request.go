@@ -36,8 +36,7 @@ type Request struct {
 	err    error
 }
 
-// RequestDone is the request of all operations that are over when they begin and have nothing to
-// report.
+// RequestDone is the common request of all operations that complete at once with an empty status.
 var RequestDone = &Request{Handle: table.RequestDone}
 
 func init() {
@@ -88,7 +87,7 @@ func (r *Request) release() {
 	requestPool.Put(r)
 }
 
-// Become makes r, which is persistent, wait for the operation that start has started.
+// Become calls start, and makes the persistent request r wait for the started operation.
 func (r *Request) Become(start func() (*Request, error)) error {
 	s, err := start()
 	if err != nil {
@@ -191,7 +190,7 @@ func (r *Request) report(st *abi.Status) error {
 	return err
 }
 
-// show stores the outcome of a request that is over. A generalized request is queried each time.
+// show stores the outcome of a complete request. A generalized request is queried each time.
 func (r *Request) show(st *abi.Status) error {
 	if r.user != nil {
 		r.err = r.user.query(&r.st)
@@ -200,8 +199,8 @@ func (r *Request) show(st *abi.Status) error {
 	return r.failed()
 }
 
-// active returns the request behind h, nil if null, inactive, or over since its start: then h
-// becomes null, and there is nothing to wait for.
+// active returns the request of h, nil if there is nothing to wait for: h is null, inactive, or was
+// complete at its start. Then h becomes null.
 func active(h *abi.Handle) (*Request, error) {
 	switch *h {
 	case table.RequestNull:

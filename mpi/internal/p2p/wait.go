@@ -144,8 +144,8 @@ func Waitany(n int, hs []abi.Handle, st *abi.Status) (int, error) {
 	}
 }
 
-// awaitOne waits until something has changed for any of the requests, of which at least one is
-// active. It returns at once if a request is over, as may be since that was tested.
+// awaitOne waits until one of the requests, at least one of them active, may have completed. It
+// returns at once if a request has completed since the caller's test.
 func awaitOne(hs []abi.Handle) error {
 	var few [64]core.Request
 	live := few[:0]
@@ -185,7 +185,7 @@ func (r *Request) appendLive(ops []core.Request) []core.Request {
 	return ops
 }
 
-// Testsome returns how many are over, and stores which: indices has room for n.
+// Testsome returns the number of complete requests, and stores their indices.
 func Testsome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int, error) {
 	if err := checkRequests(n); err != nil {
 		return 0, err

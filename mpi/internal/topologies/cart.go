@@ -28,7 +28,7 @@ func gridOf(ndims int, dims, periods abi.Array) (lengths []int, periodic []bool,
 	return lengths, periodic, nil
 }
 
-// placesOf returns how many places a grid has: at most so many.
+// placesOf returns the number of places of a grid, or an error if the grid has more than most.
 func placesOf(dims []int, most int) (int, error) {
 	n := 1
 	for _, d := range dims {

@@ -254,7 +254,7 @@ func WinUnlockAll(w *Win) error {
 	return inRange(w.w.UnlockAll(comms.Forever))
 }
 
-// checkLocked returns an error unless a rank is locked: flushes are for nothing else.
+// checkLocked returns an error unless a rank is locked: a flush needs a lock.
 func (w *Win) checkLocked(rank int) error {
 	if err := Check(w); err != nil {
 		return err

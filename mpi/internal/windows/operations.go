@@ -187,7 +187,7 @@ func CompareAndSwap(buf, compare, result abi.Addr, t *dtypes.Datatype, rank, at 
 	return inRange(w.w.CompareAndSwap(rank, target.At, buf.Buffer(n), compare.Buffer(n), result.Buffer(n), how))
 }
 
-// howOf returns how an operator combines elements of a datatype, all of the same predefined type.
+// howOf returns how an operator combines a datatype whose elements are of one predefined type.
 func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 	switch {
 	case o == nil || !o.IsPredefined():

@@ -198,7 +198,7 @@ func raiserWord(f *table.Function, p prototype) string {
 	return "GOMPI_BAD"
 }
 
-// length returns the C expression for how long an array is.
+// length returns the C expression for the length of an array.
 func length(f *table.Function, p prototype, a table.Arg) string {
 	if i := lengthOf(f, a); i >= 0 {
 		return p.Params[i].Name

@@ -83,7 +83,7 @@ func raiserOf(f *table.Function) (by string, at int) {
 	return title(f.Args[at].Kind.Name), at
 }
 
-// commOf returns which argument is the communicator.
+// commOf returns the index of the communicator's argument.
 func commOf(f *table.Function) int {
 	return slices.IndexFunc(f.Args, func(a table.Arg) bool { return a.Kind.Name == "comm" })
 }
@@ -204,7 +204,7 @@ func lengthNumber(name string) int {
 	return slices.Index([]string{"peers", "indegree", "outdegree"}, name)
 }
 
-// lengthOf returns which argument is the length of an array, -1 if none is.
+// lengthOf returns the index of the argument with the length of an array, -1 if there is none.
 func lengthOf(f *table.Function, a table.Arg) int {
 	for i, b := range f.Args {
 		if b.Name == a.Length {

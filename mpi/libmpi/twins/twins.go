@@ -77,7 +77,7 @@ func faceFolder(t *testing.T) string {
 	return ""
 }
 
-// arguments is how many numbers a function has at most.
+// arguments bounds the number of a function's arguments.
 const arguments = 6
 
 // Call has C run a function on memory, and returns the function's result.

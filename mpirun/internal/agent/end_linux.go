@@ -21,9 +21,9 @@ const (
 	idlePeriod   = 10 * time.Second      // for anything forgotten
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
 	lookTime     = 2 * time.Second       // for looks at ranks before they are terminated, at most
-	// lingering is how long the agent waits, after all ranks ended well, for processes left with the
-	// ranks' output open. If they cannot run, the wait lasts until they have had lingerTurn of a
-	// processor, at most mostLingering.
+	// lingering bounds the agent's wait, after all ranks ended well, for leftover processes with
+	// the ranks' output open. If these processes cannot run, the wait lasts until they have had
+	// lingerTurn of a processor, at most mostLingering.
 	lingering     = 2 * time.Second
 	lingerTurn    = lingering / 10
 	mostLingering = 5 * lingering
@@ -120,8 +120,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	})
 }
 
-// addRecord adds the rank's own record of its failure to m. A rank may take long to end after its
-// failure, and others fail because of it meanwhile: so the record's time counts.
+// addRecord adds the rank's own record of its failure to m. The record's time counts as the time of
+// the failure: the rank may end long after it, and other ranks fail because of it meanwhile.
 func (a *agent) addRecord(p *process, m *ctl.Exited) {
 	r, ok := a.records.Take(p.index)
 	if m.Code == 0 && m.Signal == 0 {
@@ -150,8 +150,7 @@ func (a *agent) reportEnd(p *process, m *ctl.Exited) {
 }
 
 // learnOfFailure is called before this host learns of a failure or of the job's end. Ranks that
-// have already ended did so for another reason. They are reaped later, in the order of their
-// ends.
+// have ended by then ended for another reason. They are reaped later, in the order of their ends.
 func (a *agent) learnOfFailure() {
 	if a.aware {
 		return

@@ -23,8 +23,8 @@ type client struct {
 	over bool
 }
 
-// abnormal is how long after the close of a client's socket the agent waits for the process to
-// end, because the exit status is the better explanation.
+// abnormal bounds the agent's wait, after the close of a client's socket, for the process to end,
+// because the exit status is the better explanation.
 const abnormal = time.Second
 
 // connectClient makes p's PMI socket and returns the rank's end of it.

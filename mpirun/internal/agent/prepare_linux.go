@@ -26,7 +26,7 @@ func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 	})
 }
 
-// stepTime is how long a step may take before the user is notified.
+// stepTime is the duration of a step after which the user is notified.
 const stepTime = 5 * time.Second
 
 // slowAt returns when the current step will be slow, zero without a step.

@@ -33,7 +33,7 @@ const (
 	maxCPU    = 1 << 16
 )
 
-// Silence is how many heartbeat periods launcher and agent wait for each other's messages.
+// Silence is the number of heartbeat periods without a message until an agent or launcher is lost.
 const Silence = 3
 
 // A Message is a pointer to one of the structs of this package.

@@ -32,7 +32,7 @@ type Launch struct {
 	Remote     bool   // the host is not the launcher's: Env is added to the host's own
 	Dir        string // the launcher's working directory
 	Window     int    // bytes of output that may be on their way to the launcher
-	// StallWarning is how long a rank may be in one call before the agent reports it; 0: forever.
+	// StallWarning is the time in one call after which the agent reports a rank; 0 means never.
 	StallWarning time.Duration
 	// KeepChildren lets processes left by ranks live on when the job ends well.
 	KeepChildren bool
@@ -207,8 +207,8 @@ type FindGPUs struct{}
 
 func (*FindGPUs) fields(*wire.Codec) {}
 
-// Piece is the next part of a program or file. An empty Piece means that there is no more,
-// although the agent asked.
+// Piece is the next part of a program or file. An empty Piece reports that the requested program or
+// file has no further part.
 type Piece struct{ Data []byte }
 
 func (m *Piece) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxPiece) }

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// answerTime is how long a host may take to examine itself.
+	// answerTime bounds the time of a host to examine itself.
 	answerTime = 15 * time.Second
-	// reachTime is how long connecting to another host may take. A firewall that drops packets uses
+	// reachTime bounds the time of a connection to another host. A firewall that drops packets uses
 	// all of that time.
 	reachTime = 3 * time.Second
-	// floodTime is how long each host sends to every other host.
+	// floodTime is the time for which each host sends to every other host.
 	floodTime = 100 * time.Millisecond
 	// maxRounds bounds the number of hosts that each host connects to.
 	maxRounds = 32

@@ -20,8 +20,8 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// topoTime is how long gompi-topo may take. An idle driver has to wake up, about a second for
-// each GPU. The launcher waits longer than this after another host has failed.
+// topoTime bounds the run of gompi-topo. An idle driver has to wake up, about a second for each
+// GPU. The launcher waits longer than this after another host has failed.
 const topoTime = 10 * time.Second
 
 // GPUs returns this host's GPUs: the report of gompi-topo, or else the kernel's list, with the

@@ -135,8 +135,8 @@ func (j *Job) look(h *host) {
 	p.kept = p.process.Look()
 }
 
-// silenceLimit returns whether a silent agent is given up, and after how many beats. An agent
-// that has the order to end its ranks may take the time that the ranks have.
+// silenceLimit reports whether a silent agent is given up, and the number of beats until then. An
+// agent with the order to end its ranks may take the time that the ranks have.
 func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	switch {
 	case j.end.cause == nil:

@@ -25,11 +25,11 @@ const (
 )
 
 const (
-	// agentEndTime is how long agents may take to end without work left, and beyond the kill delay
+	// agentEndTime bounds the time of agents to end without work left, and beyond the kill delay
 	// when a signal or the time limit ends the job. Their attempts to kill unkillable processes are
 	// shorter.
 	agentEndTime = 7 * time.Second
-	// killTime is how long killed agents may take to end.
+	// killTime bounds the time of killed agents to end.
 	killTime = 2 * time.Second
 )
 

@@ -14,9 +14,9 @@ import (
 // an exception, but by TERM abruptly.
 const interruptTime = 2 * time.Second
 
-// echoTime is how long after a request to end TERM and HUP count as the same request: timeout(1)
-// sends its signal to gompirun and to its process group, systemd sends TERM and HUP, a scheduler
-// sends TERM to the gompirun of each node.
+// echoTime is the time after a request to end in which TERM and HUP count as the same request:
+// timeout(1) sends its signal to gompirun and to its process group, systemd sends TERM and HUP, a
+// scheduler sends TERM to the gompirun of each node.
 const echoTime = 2 * time.Second
 
 // signalled handles a signal. The first Ctrl-C, TERM or HUP ends the job in good order, the second

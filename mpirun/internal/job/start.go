@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// FailureTime is how long the job waits for the other hosts after the first failure, for a
-	// report of all failures together. ssh gives up connecting earlier.
+	// FailureTime bounds the job's wait for the other hosts after the first failure, for a report
+	// of all failures together. ssh gives up connecting earlier.
 	FailureTime = 12 * time.Second
 	// progressTime is the time until the user is first notified of missing hosts.
 	progressTime = 5 * time.Second

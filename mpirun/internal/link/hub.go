@@ -16,7 +16,7 @@ const (
 	// maxBacklog bounds the bytes queued for an agent or a relay that does not read. Agents'
 	// requests bound the launcher's messages, except for the cards of a large job.
 	maxBacklog = 256 << 20
-	// endTime is how long a relay may take to end after its last host's end.
+	// endTime bounds the time of a relay to end after its last host's end.
 	endTime = 10 * time.Second
 )
 

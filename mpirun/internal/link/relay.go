@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// idleTime is how long a relay without hosts waits for its end. Its launcher may be gone
+	// idleTime bounds the wait of a relay without hosts for its end. Its launcher may be gone
 	// unnoticed: agents end on silence.
 	idleTime = 4 * time.Second
-	// leaveTime is how long a relay waits for its processes after the launcher's end, longer than
+	// leaveTime bounds a relay's wait for its processes after the launcher's end, longer than
 	// agents try to kill unkillable processes.
 	leaveTime = 8 * time.Second
 )

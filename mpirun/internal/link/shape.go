@@ -27,7 +27,7 @@ func shape(hosts []hostfile.Host, fanout int, other func(hostfile.Host) bool) (f
 	return from
 }
 
-// Shape returns the parent of each of so many other hosts: a number, or -1 for the launcher's
+// Shape returns the parent of each of a number of other hosts: a number, or -1 for the launcher's
 // host.
 func Shape(hosts, fanout int) (from []int) {
 	return shape(make([]hostfile.Host, hosts), fanout, func(hostfile.Host) bool { return true })

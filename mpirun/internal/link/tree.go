@@ -31,7 +31,7 @@ import (
 // A relay's queue of orders is bounded because the launcher waits for requests. Reports are not
 // queued: a relay reads them only as fast as the launcher does.
 
-// killTime is how long a relay may take to kill an agent. After that the process to the relay is
+// killTime bounds the time of a relay to kill an agent. After that the process to the relay is
 // killed.
 const killTime = time.Second
 

@@ -241,10 +241,10 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	}
 }
 
-// Choose returns the wanted job: by the process of its gompirun, by an id of its runs, or by a
-// unique beginning or end of an id; the only job if wanted is "". The process comes first,
-// because of the kernel's guarantee. Among jobs with one id this user's is preferred: another
-// user may have copied the id.
+// Choose returns the wanted job: by the process id of its gompirun, by an id of its runs, or by a
+// unique beginning or end of an id; the only job if wanted is "". The process id is tried first,
+// because the kernel guarantees that it is unique. Among jobs with one id this user's is preferred:
+// another user may have copied the id.
 func Choose(jobs []Job, wanted string) (*Job, error) {
 	var found []int
 	for i, j := range jobs {

@@ -146,7 +146,7 @@ var Signals = map[string]syscall.Signal{
 
 const ending = ".sock" // of the sockets' names
 
-// answerTime is how long a gompirun may take to answer. Agents have less.
+// answerTime bounds the time of a gompirun to answer. Agents have less.
 const answerTime = 5 * time.Second
 
 // folders returns the possible folders of a user's sockets, the preferred one first.

@@ -172,7 +172,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// shorten returns text without control characters, of at most so many runes.
+// shorten returns text without control characters, cut to a number of runes.
 func shorten(text string, most int) string {
 	if r := []rune(Plain(text)); len(r) > most {
 		return string(r[:most-3]) + "..."
@@ -211,8 +211,8 @@ func columns(lines [][]string) []string {
 	return slices.Collect(strings.Lines(b.String()))
 }
 
-// Screen returns a text for a terminal of so many lines and columns, from the upper left corner
-// on: it is cut to that size, and replaces the old text.
+// Screen returns a text for a terminal with a number of lines and columns, from the upper left
+// corner on: it is cut to that size, and replaces the old text.
 func Screen(text string, height, width int) string {
 	var b strings.Builder
 	b.WriteString("\x1b[H")

@@ -182,15 +182,15 @@ func (o *Writer) Flush() <-chan struct{} {
 	return flushed
 }
 
-// GiveUp gives up screens and files whose same write that many calls in a row have found blocked.
-// Queued and future output for them is dropped. The others are not affected.
+// GiveUp gives up screens and files after a number of consecutive calls have found the same write
+// blocked. Queued and future output for them is dropped. The others are not affected.
 func (o *Writer) GiveUp(looks int) {
 	for _, s := range o.all() {
 		s.giveUp(looks)
 	}
 }
 
-// Lost returns how many bytes of ranks' output GiveUp has dropped, and the files concerned.
+// Lost returns the bytes of ranks' output that GiveUp has dropped, and the files concerned.
 func (o *Writer) Lost() (bytes int64, files []string) {
 	for _, s := range o.all() {
 		n := s.dropped()

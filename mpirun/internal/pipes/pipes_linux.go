@@ -20,7 +20,7 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// LineTimeout is how long to wait for the end of a line.
+// LineTimeout bounds the wait for the end of a line.
 const LineTimeout = 100 * time.Millisecond
 
 const (

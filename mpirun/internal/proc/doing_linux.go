@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// spyTime is how long py-spy may take.
+	// spyTime bounds the run of py-spy.
 	spyTime = time.Second
 	// spySize is the bytes kept of py-spy's output.
 	spySize = 4 << 10

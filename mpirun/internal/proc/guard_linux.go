@@ -19,7 +19,7 @@ import (
 // stop, and holds the channel open until no process is left, so that the launcher does not see
 // the end earlier.
 
-// outliving is how long an agent may take to end after its channel is closed: longer than its
+// outliving bounds the time of an agent to end after its channel is closed: longer than its
 // attempts to kill unkillable processes.
 const outliving = Hopeless + 2*time.Second
 

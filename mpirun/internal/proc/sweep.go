@@ -25,7 +25,7 @@ const (
 	WalkFlag = "--walk"
 	// WatchdogFD is the agent's end of the pipe to its watchdog.
 	WatchdogFD = 3
-	// KillPeriod is how often a killed process tree is checked.
+	// KillPeriod is the time between two checks of a killed process tree.
 	KillPeriod = 2 * time.Millisecond
 	// Hopeless is the time after which unkillable processes are given up.
 	Hopeless = 5 * time.Second

@@ -67,8 +67,8 @@ func executable(path string) error {
 	return nil
 }
 
-// keepPeriod is how often a job marks its files in the cache as used. bootstrap.sh removes files
-// that have not been used for a month.
+// keepPeriod is the period with which a job marks its files in the cache as used. bootstrap.sh
+// removes files that have not been used for a month.
 const keepPeriod = 24 * time.Hour
 
 // KeepUsed marks programs in the cache as used, at once and then until the process ends.

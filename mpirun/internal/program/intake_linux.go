@@ -175,7 +175,7 @@ func (in *intake) create(m *item) error {
 	return err
 }
 
-// refuse notes the error of m's first place, and goes on to the next place.
+// refuse notes the error of m's first place, and continues with the next place.
 func (m *item) refuse(err error) {
 	if m.refused != nil {
 		err = fmt.Errorf("%w; %w", m.refused, err)

@@ -157,7 +157,7 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// lookUpTime is how long a name server may take to resolve MASTER_ADDR.
+// lookUpTime bounds the time of a name server to resolve MASTER_ADDR.
 const lookUpTime = 2 * time.Second
 
 // reachable returns the error of this host's route to address, which may be a name.

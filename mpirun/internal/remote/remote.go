@@ -125,7 +125,7 @@ func (p *Process) signal(to int, sig syscall.Signal) {
 	}
 }
 
-// dyingTime is how long a killed process may take to get a processor and end.
+// dyingTime bounds the time of a killed process to get a processor and end.
 const dyingTime = 5 * time.Second
 
 // Wait waits for the agent's end, for dyingTime at most, and describes how: "exited with status 1

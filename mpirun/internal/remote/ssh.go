@@ -28,7 +28,7 @@ const (
 	tries      = 5
 	firstPause = 200 * time.Millisecond
 	longPause  = 5 * time.Second
-	// connectTime is how long a host may take to answer.
+	// connectTime bounds the time of a host to answer.
 	connectTime = 10 * time.Second
 )
 

@@ -17,8 +17,8 @@ type stderrTail struct {
 
 const (
 	maxStderr = 4 << 10
-	// stderrTime is how long to wait for its end after the process's end, because a child may keep
-	// the pipe open.
+	// stderrTime bounds the wait for its end after the process's end, because a child may keep the
+	// pipe open.
 	stderrTime = 200 * time.Millisecond
 	// pipeful is the most that a pipe holds: 16 pages, of 4 KiB or 64.
 	pipeful = 1 << 20

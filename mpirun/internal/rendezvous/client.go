@@ -95,7 +95,7 @@ func (g *Client) try(ctx context.Context, address string) error {
 // Signal notifies node 0 of a signal to this process. Any goroutine may call Signal.
 func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
-// answerTime is how long a suspended node 0 may leave an order to end the job unread.
+// answerTime is the time for which a suspended node 0 may leave an order to end the job unread.
 const answerTime = 5 * time.Second
 
 // An Unanswered is Serve's error after an order to end the job was not read.

@@ -20,11 +20,11 @@ const (
 
 	// handshakeTime bounds the authentication of a connection.
 	handshakeTime = 10 * time.Second
-	// silence is how long a peer's host may not answer before the peer is lost.
+	// silence is the time without an answer of a peer's host after which the peer is lost.
 	silence = 15 * time.Second
 	// missedBeats is the number of missed heartbeats after which node 0 is lost.
 	missedBeats = 3
-	// obedience is how long a peer may take to kill an agent.
+	// obedience bounds the time of a peer to kill an agent.
 	obedience = 3 * time.Second
 )
 

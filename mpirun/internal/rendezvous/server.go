@@ -22,7 +22,7 @@ type Server struct {
 	Token []byte
 	Log   func(line string) // prints a line for the user
 
-	// LastCall is how long a job that has its least nodes waits for more.
+	// LastCall is the time for which a job with its least number of nodes waits for more.
 	LastCall time.Duration
 
 	// Beat is the period of this node's heartbeats to the others; 0 for none. A node that misses

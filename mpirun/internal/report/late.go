@@ -176,8 +176,8 @@ func longest(places map[int]map[name]float64, ranks, late []int) name {
 	})
 }
 
-// takesPart reports whether ranks in op may wait for the rank. It must call the same collective
-// op, or, for other ops, anything that is not collective; or it was ended before.
+// takesPart reports whether ranks in op may wait for the rank. It must call the same collective op
+// or, for other ops, any operation that is not collective; or it was ended earlier.
 func (c *Collector) takesPart(rank int, op string) bool {
 	if op == afterEnd.op || c.ranks[rank].ended {
 		return true

@@ -85,8 +85,8 @@ func (w *Watch) Conclude() {
 	w.Round = Round{}
 }
 
-// notYet is how long a collective may lack ranks before Lines lists it: during progress
-// collectives lack some ranks at any moment.
+// notYet is the time for which a collective has to lack ranks before Lines lists it: during
+// progress collectives lack some ranks at any moment.
 const notYet = time.Second
 
 // Lines describes the calls of the ranks in a round, like a report.

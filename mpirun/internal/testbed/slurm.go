@@ -22,7 +22,7 @@ const (
 	GPUs = 2
 )
 
-// slurmStartTime is how long a daemon may take to answer.
+// slurmStartTime bounds the time of a daemon to answer.
 const slurmStartTime = 30 * time.Second
 
 // A Slurm is a running Slurm. Its folder and ports are its own, so that several can run at once.

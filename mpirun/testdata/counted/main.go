@@ -101,7 +101,7 @@ func work(ctx context.Context, c *comm.Comm, slow []string) error {
 	return nil
 }
 
-// aloneFor is how long a rank works on its own.
+// aloneFor is the time for which a rank works on its own.
 const aloneFor = 600 * time.Millisecond
 
 func alone(ctx context.Context, c *comm.Comm, args []string) error {

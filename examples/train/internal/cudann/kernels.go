@@ -91,7 +91,7 @@ func (e *engine) note(err error) {
 	}
 }
 
-// launch enqueues a kernel with work for so many threads.
+// launch enqueues a kernel with work for a number of threads.
 func launch[Args any](e *engine, name string, threads int, args Args) {
 	if e.err != nil || threads == 0 {
 		return

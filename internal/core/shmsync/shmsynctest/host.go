@@ -17,7 +17,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A Host is the memory of some goroutine ranks, and how they find each other.
+// A Host is the shared memory of some goroutine ranks.
 type Host struct {
 	Heaps  [][]byte // of the ranks
 	Pools  []*shmsync.Pool
@@ -96,8 +96,8 @@ func (h *Host) over(me int, tokens []shmsync.Token, gated bool, port shmsync.Por
 	return shmsync.New(me, parts, claim, h.large, gated, port)
 }
 
-// A port is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
-// once more, and then waits to be rung.
+// A port is the Port of a goroutine rank. It sleeps as ranks do: it stores that it sleeps, looks
+// once more, and then waits for its doorbell.
 type port struct {
 	*Host
 	me    int
@@ -142,7 +142,7 @@ func (p *port) Wake(member int) {
 	}
 }
 
-// ErrDisagree is the error of members that have called something else.
+// ErrDisagree is the error of members that have made a different call.
 var ErrDisagree = errors.New("disagree")
 
 func (p *port) Disagree(member, _ int, mine, theirs shmsync.EncodedCall) error {
@@ -157,7 +157,8 @@ func (p *port) Unreachable(member int, err error) error {
 	return p.Break(fmt.Errorf("member %d: %w", member, err))
 }
 
-// Break breaks the Teams of all ranks, or the others would wait forever. It returns the first err.
+// Break breaks the Teams of all ranks, since the other ranks would wait forever. It returns the
+// first err.
 func (h *Host) Break(err error) error {
 	h.broken.CompareAndSwap(nil, &err)
 	return h.fault()
@@ -199,7 +200,7 @@ func Stress(t *testing.T, f func(round uint64, ranks int, pause func(rank int)) 
 // Value is element i of what a rank sends in a collective.
 func Value(nth, rank, i int) int64 { return int64(nth*7 + rank*1000 + i) }
 
-// Vector is what a rank sends in a collective.
+// Vector is the data that a rank sends in a collective.
 func Vector(nth, rank, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {

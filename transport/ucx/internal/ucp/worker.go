@@ -184,8 +184,8 @@ func (w *Worker) Read(m Remote, at uintptr, n int, number uint64) bool {
 	return C.gompi_ucp_read(m, C.uint64_t(at), C.size_t(n), C.uint64_t(number)) != 0
 }
 
-// Settle begins to wait until all writes to a rank are stored there. Then a message Done has
-// number, which is not 0.
+// Settle begins to wait until all writes to a rank are stored there. A message Done with number,
+// which is not 0, reports the end.
 func (w *Worker) Settle(rank int, number uint64) {
 	C.gompi_ucp_settle(w.c, C.uint32_t(rank), C.uint64_t(number))
 }
@@ -234,7 +234,7 @@ func (w *Worker) Lanes(rank int) []string {
 // disconnected before they answered.
 func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 
-// Unauthenticated returns how many messages without a valid token were dropped.
+// Unauthenticated returns the number of messages dropped for lack of a valid token.
 func (w *Worker) Unauthenticated() uint64 { return uint64(w.c.unauthenticated) }
 
 // Close ends everything at once. It returns the number of operations that UCX did not complete, and
