@@ -2,6 +2,7 @@ package stats
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,12 +242,15 @@ func TestPlacesOfTheProgramAreSites(t *testing.T) {
 	at(Recv, a)
 	at(Send, b)
 	at(Send, nil)
+	at(Send, NewPlace(strings.Repeat("é", 40)+":")) // one byte too long
 	f, _ := m.Read(0, 0)
 	got := map[string]int64{}
 	for _, s := range f.Sites {
 		got[s.Op+" "+s.Place] = s.Calls
 	}
-	want := map[string]int64{"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1}
+	want := map[string]int64{
+		"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1, "send " + strings.Repeat("é", 39) + ":": 1,
+	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
