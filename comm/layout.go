@@ -99,7 +99,7 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 // block unless lengths and distances are all the same, and Lay as much again.
 func Indexed(lengths, starts []int) (Layout, error) {
 	if len(lengths) != len(starts) {
-		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want as many", len(lengths), len(starts))
+		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want the same number of both", len(lengths), len(starts))
 	}
 	var b layout.Builder
 	total := 0

@@ -80,7 +80,7 @@ func fitLinks(m *sim.Machine, rows []result.Row) error {
 	}
 	long, short := bw[len(bw)-1], bw[len(bw)-2]
 	if long.Median <= short.Median {
-		return fmt.Errorf("bw of %s takes no longer than of %s: want what is measured on a quiet machine", result.Bytes(long.Bytes), result.Bytes(short.Bytes))
+		return fmt.Errorf("bw of %s takes no longer than of %s: want rows measured on a quiet machine", result.Bytes(long.Bytes), result.Bytes(short.Bytes))
 	}
 	m.Wire = (long.Median - short.Median) * 1e-6 / float64(long.Bytes-short.Bytes)
 	m.Gap = max(short.Median*1e-6-float64(short.Bytes)*m.Wire, 0)

@@ -43,7 +43,7 @@ func parseStart(args []string) (startConfig, error) {
 		return c, fmt.Errorf("%q: want flags alone", rest[0])
 	}
 	if c.fanout < 1 {
-		return c, fmt.Errorf("-fanout %d: want 1 or more; the star stands beside it", c.fanout)
+		return c, fmt.Errorf("-fanout %d: want 1 or more; the star is simulated in any case", c.fanout)
 	}
 	if c.site.Machine, err = sim.Parse(machine); err == nil {
 		c.nps, err = numbers("-np", np)

@@ -23,7 +23,7 @@ const (
 func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	transports, ok := strings.CutPrefix(b.Transport, overUCX)
 	if !ok || b.Hosts != nil {
-		return e, errors.New("want -transport ucx:NAMES for both, and no other hosts")
+		return e, errors.New("want -transport ucx:NAMES for gompi and UCX, and no other hosts")
 	}
 	try := runner.Command{Args: []string{"gcc", "-E", "-include", "ucp/api/ucp.h", "-x", "c", "/dev/null"}}
 	if _, err := try.Run(ctx, toolLimit); err != nil {

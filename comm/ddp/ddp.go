@@ -85,7 +85,7 @@ func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Option
 func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
-			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, whose stream computes", p.Name, p.Data.Space().Name(), q.Space().Name())
+			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, the device whose stream computes", p.Name, p.Data.Space().Name(), q.Space().Name())
 		}
 	}
 	if name := opts.hostOnly(); name != "" {

@@ -205,7 +205,7 @@ func (r *Rank) sleep() error {
 	if r.err == nil && r.e.failed == nil {
 		r.waiting, r.meets = true, true
 		if !r.yield(struct{}{}) {
-			r.err = errors.New("waits for ranks of its host that do not come")
+			r.err = errors.New("waits for ranks of its host that never call")
 		}
 		r.meets = false
 		if r.e.pool(r.me) != nil {

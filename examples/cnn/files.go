@@ -51,7 +51,7 @@ func readDigits(dir, images, labels string) (*digits, error) {
 		return nil, err
 	}
 	if count[0] != sizes[0] {
-		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want as many", filepath.Join(dir, images), sizes[0], labels, count[0])
+		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want a label for each picture", filepath.Join(dir, images), sizes[0], labels, count[0])
 	}
 	return &digits{Height: sizes[1], Width: sizes[2], Pixels: pixels, Labels: kinds}, nil
 }

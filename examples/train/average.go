@@ -73,7 +73,7 @@ func (cfg *config) checkAverage() error {
 	case cfg.exact > 0 && cfg.hook != "none":
 		return errors.New("-exact with -hook: want one of them")
 	case cfg.exact > 0 && cfg.accumulate > 1:
-		return errors.New("-exact with -accumulate: want one of them, as -exact says how many samples a pass has")
+		return errors.New("-exact with -accumulate: want one of them, as -exact sets the number of samples of a pass")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func TestLaunchersThatDisagreeAreBothNamed(t *testing.T) {
 }
 
 func TestRankZeroAloneReportsInFull(t *testing.T) {
-	for rank, want := range []string{"set GOMPI_RDZV to file:// and a folder", "rank 0 says what to do (if none was started, and SLURM_PROCID is left over: unset it"} {
+	for rank, want := range []string{"set GOMPI_RDZV to file:// and a folder", "see the error of rank 0 (if none was started, and SLURM_PROCID is left over: unset it"} {
 		env := map[string]string{"SLURM_STEP_ID": "0", "SLURM_PROCID": string(rune('0' + rank)), "SLURM_STEP_NUM_TASKS": "2"}
 		p, err := find(func(name string) string { return env[name] })
 		if err != nil || p == nil {

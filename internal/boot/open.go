@@ -96,7 +96,7 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 // refusal is the error of ranks that cannot meet. Only rank 0's error names the remedy.
 func (p *place) refusal() error {
 	if p.rank > 0 {
-		return fmt.Errorf("rank %d of %d, started by %s, has no way to the others: rank 0 says what to do (if none was started, and %s is left over: unset it, or set %s=alone)",
+		return fmt.Errorf("rank %d of %d, started by %s, cannot reach the others: see the error of rank 0 (if none was started, and %s is left over: unset it, or set %s=alone)",
 			p.rank, p.size, p.name, p.launcher.rank, env.Boot)
 	}
 	own := fmt.Sprintf("gompirun -np %d %s", p.size, strings.Join(os.Args, " "))

@@ -103,7 +103,7 @@ func TestWrongLayouts(t *testing.T) {
 		{second(comm.Subarray([]int{3, 4}, []int{2, 3}, []int{0, 2})), "dimension 1 has 3 elements from 2 on: want them inside its 4"},
 		{second(comm.Subarray([]int{3, 4}, []int{2, 3}, []int{-1, 0})), "dimension 0 has 2 elements from -1 on"},
 		{second(comm.Subarray([]int{1 << 40, 1 << 40}, []int{1, 1}, []int{0, 0})), "at most 2^47 elements"},
-		{second(comm.Indexed([]int{1, 2}, []int{3})), "2 lengths and 1 starts: want as many"},
+		{second(comm.Indexed([]int{1, 2}, []int{3})), "2 lengths and 1 starts: want the same number of both"},
 		{second(comm.Indexed([]int{1, -2}, []int{3, 4})), "block 1 has -2 elements from 4 on"},
 		{second(comm.Indexed([]int{1, 2}, []int{3, -4})), "block 1 has 2 elements from -4 on"},
 		{second(comm.Indexed([]int{1 << 46, 1 << 46, 1 << 46}, []int{0, 0, 0})), "more than 2^47 elements up to block 2 of 3"},

@@ -334,7 +334,7 @@ func TestViewsRefuseWhatTheirLayoutsDoNotName(t *testing.T) {
 			{column.Put(1, -1, three), "place -1: want 0 to"},
 			{w.Put(1, 1<<61, three), "place 2305843009213693952: want 0 to"},
 			{column.Put(4, 0, three), "rank 4: want 0 to 3"},
-			{column.Put(1, 0, comm.Of(two)), "2 elements for a layout of 3: want as many"},
+			{column.Put(1, 0, comm.Of(two)), "2 elements for a layout of 3: want the same number"},
 			{column.GetAccumulate(1, 0, three, comm.Of(two), comm.Sum), "a result of 16 bytes: want 24"},
 			{column.Put(1, 0, comm.Of([]float64{1, 2, 3})), "elements of float64 in a window of int64"},
 			{again.Put(1, 0, comm.Of(two)), "put: bad argument: a layout that names an element twice"},

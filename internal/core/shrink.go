@@ -72,7 +72,7 @@ func (c *Comm) AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int
 }
 
 // errGaveUp: the other ranks continue in a communicator that this rank does not have.
-var errGaveUp = errors.New("this rank gave up in the Shrink or Restore before, and must end")
+var errGaveUp = errors.New("this rank gave up in an earlier Shrink or Restore, and must end")
 
 func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	switch {
@@ -106,7 +106,7 @@ func (p *process) admit(o *wire.Outcome) error {
 			continue
 		}
 		if p.admits == nil {
-			return errors.New("this rank reaches no ranks that come later")
+			return errors.New("this rank cannot reach ranks that join later")
 		}
 		late, err := network.DecodeCard(r.Card)
 		if err != nil {

@@ -33,7 +33,7 @@ const (
 )
 
 // ErrForged is wrapped by the errors of records that the other end did not write.
-var ErrForged = errors.New("the connection carries what the other end has not sent")
+var ErrForged = errors.New("the connection carries data that the other end has not sent")
 
 // A Key authenticates one direction of one connection.
 type Key [32]byte

@@ -187,7 +187,7 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 			p.in.Begin(t.sink, p.rank, h)
 		}
 	case kind != more || p.in.Left() == 0:
-		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame to come", transport.ErrProtocol, kind, p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame missing", transport.ErrProtocol, kind, p.in.Left()))
 		return false
 	}
 	if int64(len(content)) > p.in.Left() {

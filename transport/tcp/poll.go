@@ -147,7 +147,7 @@ func (t *Transport) expire() int {
 	n := 0
 	for i := 0; i < len(t.pending); {
 		if s := t.pending[i]; t.late(s.shake.due) {
-			t.reject(s, errors.New("it says nothing"))
+			t.reject(s, errors.New("it sends nothing"))
 			n++
 		} else {
 			i++

@@ -87,7 +87,7 @@ func (t *Transport) deliver(m *ucp.Message) {
 	case m.Kind == ucp.More && p.in.Left() > 0:
 		t.store(p, payload(m, 0))
 	default:
-		t.lose(p, fmt.Errorf("%w: a message of kind %d with %d bytes of a frame to come", transport.ErrProtocol, m.Kind, p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: a message of kind %d with %d bytes of a frame missing", transport.ErrProtocol, m.Kind, p.in.Left()))
 	}
 }
 

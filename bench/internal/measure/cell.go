@@ -217,7 +217,7 @@ func (k *cell) check() error {
 	}
 	anywhere, err := k.agree(bad)
 	if err == nil && anywhere > 0 {
-		err = errors.New("another rank received something wrong")
+		err = errors.New("another rank received wrong data")
 	}
 	if wrong != nil {
 		return wrong
@@ -248,7 +248,7 @@ func fetch(parts []part) error {
 func wrongPart(rank int, parts []part) error {
 	for i, p := range parts {
 		if at := p.verify(); at >= 0 {
-			return fmt.Errorf("rank %d received something wrong: element %d of block %d of %d", rank, at/p.got.Type().Size(), i, len(parts))
+			return fmt.Errorf("rank %d received wrong data: element %d of block %d of %d", rank, at/p.got.Type().Size(), i, len(parts))
 		}
 	}
 	return nil

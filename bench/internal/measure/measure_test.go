@@ -137,9 +137,9 @@ func TestWrongResultsAreFoundOnEveryRank(t *testing.T) {
 		}
 		k.bind(2 * period)
 		k.prepare()
-		want := "another rank received something wrong"
+		want := "another rank received wrong data"
 		if c.Rank() == 1 {
-			want = fmt.Sprintf("rank 1 received something wrong: element %d of block 0 of 1", period)
+			want = fmt.Sprintf("rank 1 received wrong data: element %d of block 0 of 1", period)
 		}
 		if err := k.check(); err == nil || err.Error() != want {
 			return fmt.Errorf("rank %d: check: %v, want %q", c.Rank(), err, want)

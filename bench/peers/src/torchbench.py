@@ -100,7 +100,7 @@ class Cell:
     def measure(self):
         self.run()
         if agree(0 if self.op.right(self) else 1):
-            raise SystemExit(f"torchbench: {self.op.name} of {self.bytes} bytes: a rank received something wrong")
+            raise SystemExit(f"torchbench: {self.op.name} of {self.bytes} bytes: a rank received wrong data")
         big = self.bytes > BIG_BYTES
         for _ in range(FEW_WARM_UPS if big else WARM_UPS):
             self.iteration()

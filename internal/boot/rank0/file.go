@@ -73,7 +73,7 @@ func private(path string, st os.FileInfo) error {
 		return fmt.Errorf("%s is of user %d, want %d: %w", path, sys.Uid, os.Geteuid(), ErrForged)
 	}
 	if st.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has mode %v, want none for others than its owner: %w", path, st.Mode(), ErrForged)
+		return fmt.Errorf("%s has mode %v, want no access for other users: %w", path, st.Mode(), ErrForged)
 	}
 	return nil
 }

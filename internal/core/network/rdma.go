@@ -24,7 +24,7 @@ var (
 	errOnlyTCP = fmt.Errorf("%s is tcp there", env.Transport)
 	errMACs    = fmt.Errorf("UCX's messages have no MACs, which %s asks for", env.FrameMAC)
 	errOneHost = errors.New("all ranks are on one host")
-	errSpares  = errors.New("UCX reaches no ranks that come later, as with -spares")
+	errSpares  = errors.New("UCX cannot reach ranks that join later, as with -spares")
 )
 
 // AsksUCX reports whether s asks for UCX, and which of UCX's transports s names: "ucx" leaves the

@@ -28,7 +28,7 @@ func (w *Window) check(t *Target, bytes int) error {
 		return err
 	}
 	if n := t.Layout.Size(); n != bytes {
-		return wrong("%d bytes, and %d at the target: want as many", bytes, n)
+		return wrong("%d bytes, and %d at the target: want the same number", bytes, n)
 	}
 	if w.cfg.Kind == Dynamic && bytes > 0 {
 		return w.checkAttached(t)

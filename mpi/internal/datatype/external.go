@@ -24,7 +24,7 @@ func (t *Type) UnpackExternal(base uintptr, n int, src []byte) (int, error) {
 func (t *Type) external32(buf []byte, base uintptr, n int, convert func(b *Basic, external, memory []byte)) (int, error) {
 	need := t.ExternalSize(n)
 	if need > len(buf) {
-		return 0, wrong(ErrTruncate, "%d elements have %d bytes in external32, and the buffer %d: want as many", n, need, len(buf))
+		return 0, wrong(ErrTruncate, "%d elements have %d bytes in external32, and the buffer %d: want at least as many", n, need, len(buf))
 	}
 	l := t.byElements()
 	l = l.Times(n, t.extent)

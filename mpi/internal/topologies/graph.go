@@ -166,7 +166,7 @@ func DistGraphCreateAdjacent(c *comms.Comm, indegree int, sources, sourceWeights
 		return nil, err
 	}
 	if indegree < 0 || outdegree < 0 || indegree > 0 && sources == 0 || outdegree > 0 && destinations == 0 {
-		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more, and as many neighbors",
+		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more, and this many neighbors",
 			indegree, outdegree)
 	}
 	ctx := comms.In("MPI_Dist_graph_create_adjacent")
@@ -231,7 +231,7 @@ func DistGraphCreate(c *comms.Comm, n int, sources, degrees, destinations, weigh
 func edgesOf(c *comms.Comm, n int, sources, degrees, destinations, weights abi.Array) (
 	edges []int64, weighted bool, err error) {
 	if n < 0 || n > 0 && (sources == 0 || degrees == 0) {
-		return nil, false, errs.New(errs.Arg, "n is %d: want 0 or more, and as many sources and degrees", n)
+		return nil, false, errs.New(errs.Arg, "n is %d: want 0 or more, and n sources and degrees", n)
 	}
 	total := 0
 	for _, d := range degrees.List(n) {

@@ -79,7 +79,7 @@ func compare(ran []run, all map[string]outcome, known knownLines) error {
 		wrong++
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d lines did not do what the list of known lines says", wrong)
+		return fmt.Errorf("%d results differ from the list of known results", wrong)
 	}
 	return nil
 }

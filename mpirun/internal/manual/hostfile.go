@@ -39,7 +39,7 @@ func hostfilePage(of string) (string, error) {
 			}
 			b.WriteString(".fi\n.RE\n")
 		default:
-			return "", fmt.Errorf("package hostfile: its text has a %T: want paragraphs and what is indented", block)
+			return "", fmt.Errorf("package hostfile: its text has a %T: want paragraphs and indented blocks", block)
 		}
 	}
 	verbatim(&b, "EXAMPLES", []string{"node1 slots=4", "node2 slots=4 max_slots=8", "rack[1-4]n[01-16]:8", "user@node3:2 port=2222", "^node4"})

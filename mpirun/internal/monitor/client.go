@@ -235,7 +235,7 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 		if r.err == nil {
 			return e, true, nil
 		}
-		return e, false, cmp.Or(failed, fmt.Errorf("gompirun is gone without a word: %w", r.err))
+		return e, false, cmp.Or(failed, fmt.Errorf("gompirun has ended without an answer: %w", r.err))
 	case <-time.After(limit):
 		return e, false, cmp.Or(failed, fmt.Errorf("the job has not ended after %v", limit.Round(time.Second)))
 	}

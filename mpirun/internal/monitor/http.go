@@ -82,7 +82,7 @@ func readResponse(r io.Reader) ([]byte, error) {
 	}
 	body, err := io.ReadAll(in)
 	if err == nil && len(body) != length {
-		err = fmt.Errorf("%d bytes of %d have come", len(body), length)
+		err = fmt.Errorf("%d bytes of %d have arrived", len(body), length)
 	}
 	if err != nil {
 		return nil, err
