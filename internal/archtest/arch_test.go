@@ -53,21 +53,21 @@ var rules = []rule{
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/network", []string{"internal/machine", "internal/core/path", "internal/core/progress", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
 	{"internal/core/layout", nil},
-	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
+	{"mpi/internal/typemap", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
-	{"mpi/internal/abi", []string{"mpi/internal/table", "mpi/internal/datatype"}}, // not its functions
-	{"mpi/internal/errs", []string{"internal/core/.", "internal/core/call", "internal/seg", "mpi/internal/abi", "mpi/internal/table", "mpi/internal/datatype"}},
+	{"mpi/internal/abi", []string{"mpi/internal/table", "mpi/internal/typemap"}}, // not its functions
+	{"mpi/internal/errs", []string{"internal/core/.", "internal/core/call", "internal/seg", "mpi/internal/abi", "mpi/internal/table", "mpi/internal/typemap"}},
 	{"mpi/internal/infos", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/table"}},
-	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},                                                                                                                      // not their objects
-	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/datatype", "internal/core/layout", "internal/core/lease"}}, // parts of datatypes that C may know
-	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/datatype"}},
-	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // parts of messages that C may know
+	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},                                                                                                                     // not their objects
+	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/typemap", "internal/core/layout", "internal/core/lease"}}, // parts of datatypes that C may know
+	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/typemap"}},
+	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // parts of messages that C may know
 	{"mpi/internal/topologies", []string{"internal/core/.", "internal/core/call", "internal/core/topology", "mpi/internal/abi",
 		"mpi/internal/errs", "mpi/internal/infos", "mpi/internal/comms"}},
 	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
-	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
-	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
-	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
+	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
+	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
+	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/typemap", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
 	{"mpi/internal", nil}, // not comm: the packages below are over it
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},

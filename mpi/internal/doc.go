@@ -7,7 +7,7 @@
 // addresses are numbers, and results are returned. Package table holds the functions' arguments,
 // from which dispatch.go is generated. Each package imports the packages before it:
 //
-//	table, datatype         MPI's functions and handles; the datatypes themselves
+//	table, typemap          MPI's functions and handles; the datatypes themselves
 //	abi                     addresses, statuses, handles: the types that cross to C
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
+	"gompi/mpi/internal/typemap"
 )
 
 // The properties of Fortran's types are constant: the types of gfortran, and of other compilers
@@ -23,10 +23,10 @@ var optional = regexp.MustCompile(`^MPI_(LOGICAL|INTEGER|REAL|COMPLEX)\d+$|^MPI_
 func AbiGetFortranInfo() (*infos.Info, error) {
 	var pairs []string
 	for _, name := range []string{"MPI_LOGICAL", "MPI_INTEGER", "MPI_REAL", "MPI_DOUBLE_PRECISION"} {
-		pairs = append(pairs, strings.ToLower(name)+"_size", fmt.Sprint(datatype.Named(name).Basic().Size))
+		pairs = append(pairs, strings.ToLower(name)+"_size", fmt.Sprint(typemap.Named(name).Basic().Size))
 	}
 	var names []string
-	for name := range datatype.Names() {
+	for name := range typemap.Names() {
 		if optional.MatchString(name) {
 			names = append(names, name)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
-	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/typemap"
 )
 
 func init() { jobs["reductions"] = allReductions }
@@ -215,7 +215,7 @@ func pairsOfMPI() error {
 		index int32
 	}
 	h := abi.Handle(0)
-	for t := range datatype.All() {
+	for t := range typemap.All() {
 		if t.Basic().Name == "MPI_DOUBLE_INT" {
 			h = abi.Handle(t.Basic().ID)
 		}

@@ -1,6 +1,6 @@
 package abi
 
-import "gompi/mpi/internal/datatype"
+import "gompi/mpi/internal/typemap"
 
 // Numbers that arguments and results may be.
 //
@@ -12,7 +12,7 @@ const (
 	RootHere  = -4 // MPI_ROOT: of an intercommunicator's collective, on the root
 	InPlace   = Addr(1)
 
-	Undefined = datatype.Undefined
+	Undefined = typemap.Undefined
 
 	Unweighted   = Array(10)
 	WeightsEmpty = Array(11)

@@ -4,9 +4,9 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/typemap"
 )
 
 // A Side is the arguments of either buffer of a collective.
@@ -92,7 +92,7 @@ func (v *vector) checkPlaced() error {
 		if err := dtypes.Check(n, v.t); err != nil {
 			return err
 		}
-		if _, ok := datatype.Times(v.t.Extent(), v.displs[i]); !ok && n > 0 {
+		if _, ok := typemap.Times(v.t.Extent(), v.displs[i]); !ok && n > 0 {
 			return errs.New(errs.Arg, "displacement %d is %d elements of %d bytes: want fewer than 2^61 bytes", i, v.displs[i], v.t.Extent())
 		}
 		if bytes += n * v.t.Size(); bytes < 0 {

@@ -6,10 +6,10 @@ import (
 
 	"gompi/internal/core/lease"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 // Lease lets the face send and receive short messages itself; nil if not possible.
@@ -22,7 +22,7 @@ func Attach(mix bool) unsafe.Pointer {
 	if l == nil {
 		return nil
 	}
-	for t := range datatype.All() {
+	for t := range typemap.All() {
 		if at, ok := t.Contiguous(2); ok && at == 0 {
 			l.Size(t.Basic().ID, t.Size())
 		}

@@ -7,9 +7,9 @@ import (
 	"gompi/internal/core/lease"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 func CheckType(t *Datatype) error {
@@ -20,7 +20,7 @@ func CheckType(t *Datatype) error {
 }
 
 // derived gives a new type a handle. The type is not committed.
-func derived(t *datatype.Type, err error) (*Datatype, error) {
+func derived(t *typemap.Type, err error) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -33,15 +33,15 @@ func derived(t *datatype.Type, err error) (*Datatype, error) {
 // and have handles when a program has asked for them.
 var parameterized = struct {
 	mu  sync.Mutex
-	all map[*datatype.Type]*Datatype
-}{all: map[*datatype.Type]*Datatype{}}
+	all map[*typemap.Type]*Datatype
+}{all: map[*typemap.Type]*Datatype{}}
 
 // predefinedOf returns the handle of a predefined type.
-func predefinedOf(t *datatype.Type, err error) (*Datatype, error) {
+func predefinedOf(t *typemap.Type, err error) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b := t.Basic(); datatype.ByID(b.ID) == t {
+	if b := t.Basic(); typemap.ByID(b.ID) == t {
 		return Registry.Find(abi.Handle(b.ID)), nil
 	}
 	parameterized.mu.Lock()
@@ -67,7 +67,7 @@ func checkLists(n int, arrays ...abi.Array) error {
 }
 
 // of checks the type that another is made of, a count, and the arrays that have as many elements.
-func of(t *Datatype, n int, arrays ...abi.Array) (*datatype.Type, error) {
+func of(t *Datatype, n int, arrays ...abi.Array) (*typemap.Type, error) {
 	if err := checkLists(n, arrays...); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func TypeContiguous(n int, old *Datatype) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Contiguous(n, t))
+	return derived(typemap.Contiguous(n, t))
 }
 
 func TypeVector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
@@ -90,7 +90,7 @@ func TypeVector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Vector(n, blocklength, stride, t))
+	return derived(typemap.Vector(n, blocklength, stride, t))
 }
 
 func TypeCreateHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
@@ -98,7 +98,7 @@ func TypeCreateHvector(n, blocklength, stride int, old *Datatype) (*Datatype, er
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Hvector(n, blocklength, stride, t))
+	return derived(typemap.Hvector(n, blocklength, stride, t))
 }
 
 func TypeHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
@@ -110,7 +110,7 @@ func TypeIndexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatyp
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Indexed(blocklengths.List(n), displs.List(n), t))
+	return derived(typemap.Indexed(blocklengths.List(n), displs.List(n), t))
 }
 
 func TypeCreateHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
@@ -118,7 +118,7 @@ func TypeCreateHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Hindexed(blocklengths.List(n), displs.AddressList(n), t))
+	return derived(typemap.Hindexed(blocklengths.List(n), displs.AddressList(n), t))
 }
 
 func TypeHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
@@ -130,7 +130,7 @@ func TypeCreateIndexedBlock(n, blocklength int, displs abi.Array, old *Datatype)
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.IndexedBlock(blocklength, displs.List(n), t))
+	return derived(typemap.IndexedBlock(blocklength, displs.List(n), t))
 }
 
 func TypeCreateHindexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
@@ -138,7 +138,7 @@ func TypeCreateHindexedBlock(n, blocklength int, displs abi.Array, old *Datatype
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.HindexedBlock(blocklength, displs.AddressList(n), t))
+	return derived(typemap.HindexedBlock(blocklength, displs.AddressList(n), t))
 }
 
 func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
@@ -148,7 +148,7 @@ func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle)
 	if len(types) < n {
 		return nil, errs.New(errs.Arg, "the datatypes are NULL: want %d", n)
 	}
-	all := make([]*datatype.Type, n)
+	all := make([]*typemap.Type, n)
 	for i := range all {
 		t := Registry.Find(types[i])
 		if t == nil {
@@ -156,7 +156,7 @@ func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle)
 		}
 		all[i] = t.Type
 	}
-	return derived(datatype.Struct(blocklengths.List(n), displs.AddressList(n), all))
+	return derived(typemap.Struct(blocklengths.List(n), displs.AddressList(n), all))
 }
 
 func TypeStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
@@ -171,7 +171,7 @@ func TypeCreateSubarray(ndims int, sizes, subsizes, starts abi.Array, order int,
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
+	return derived(typemap.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
 }
 
 func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int, old *Datatype) (*Datatype, error) {
@@ -186,11 +186,11 @@ func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi
 	for i, d := range how {
 		switch d {
 		case abi.C.DistributeBlock:
-			how[i] = datatype.DistributeBlock
+			how[i] = typemap.DistributeBlock
 		case abi.C.DistributeCyclic:
-			how[i] = datatype.DistributeCyclic
+			how[i] = typemap.DistributeCyclic
 		case abi.C.DistributeNone:
-			how[i] = datatype.DistributeNone
+			how[i] = typemap.DistributeNone
 		default:
 			return nil, errs.New(errs.Arg, "distribution %d of dimension %d is none", d, i)
 		}
@@ -198,10 +198,10 @@ func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi
 	args := dargs.List(ndims)
 	for i, a := range args {
 		if a == abi.C.DefaultArgument {
-			args[i] = datatype.DistributeDefault
+			args[i] = typemap.DistributeDefault
 		}
 	}
-	return derived(datatype.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t))
+	return derived(typemap.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t))
 }
 
 func TypeCreateResized(old *Datatype, lb, extent int) (*Datatype, error) {
@@ -209,7 +209,7 @@ func TypeCreateResized(old *Datatype, lb, extent int) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	return derived(datatype.Resized(t, lb, extent))
+	return derived(typemap.Resized(t, lb, extent))
 }
 
 // TypeDup copies attributes, too, as their functions say.
@@ -218,7 +218,7 @@ func TypeDup(old *Datatype) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := derived(datatype.Dup(t))
+	d, err := derived(typemap.Dup(t))
 	if err != nil {
 		return nil, err
 	}
@@ -232,15 +232,15 @@ func TypeDup(old *Datatype) (*Datatype, error) {
 	return d, nil
 }
 
-func TypeCreateF90Integer(r int) (*Datatype, error) { return predefinedOf(datatype.F90Integer(r)) }
-func TypeCreateF90Real(p, r int) (*Datatype, error) { return predefinedOf(datatype.F90Real(p, r)) }
+func TypeCreateF90Integer(r int) (*Datatype, error) { return predefinedOf(typemap.F90Integer(r)) }
+func TypeCreateF90Real(p, r int) (*Datatype, error) { return predefinedOf(typemap.F90Real(p, r)) }
 
 func TypeCreateF90Complex(p, r int) (*Datatype, error) {
-	return predefinedOf(datatype.F90Complex(p, r))
+	return predefinedOf(typemap.F90Complex(p, r))
 }
 
 func TypeMatchSize(class, size int) (*Datatype, error) {
-	return predefinedOf(datatype.MatchSize(class, size))
+	return predefinedOf(typemap.MatchSize(class, size))
 }
 
 // pairs are the predefined types of a value and its index.
@@ -263,7 +263,7 @@ func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
 	if !ok {
 		return nil, nil
 	}
-	return predefinedOf(datatype.Named(pair), nil)
+	return predefinedOf(typemap.Named(pair), nil)
 }
 
 func TypeCommit(h *abi.Handle) error {

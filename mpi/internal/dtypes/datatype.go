@@ -8,15 +8,15 @@ import (
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 var Registry = abi.NewRegistry(table.DatatypeNull, func(t *Datatype) abi.Handle { return t.Handle })
 
 func init() {
-	for t := range datatype.All() {
+	for t := range typemap.All() {
 		b := t.Basic()
 		Registry.Set(abi.Handle(b.ID), &Datatype{Type: t, Handle: abi.Handle(b.ID), name: b.Name, committed: true})
 	}
@@ -24,7 +24,7 @@ func init() {
 
 // A Datatype is a datatype with a handle.
 type Datatype struct {
-	*datatype.Type
+	*typemap.Type
 	Handle    abi.Handle
 	name      string
 	committed bool
@@ -156,7 +156,7 @@ func (t *Datatype) Packed(buf abi.Addr, n int) []byte {
 }
 
 // none is the datatype of no elements.
-var none = &Datatype{Type: new(datatype.Type), committed: true}
+var none = &Datatype{Type: new(typemap.Type), committed: true}
 
 // Used returns t, or a datatype in its place if t is MPI_DATATYPE_NULL and there are no elements:
 // MPICH's messages and some of its collectives do not look at t then.
@@ -180,8 +180,8 @@ func CheckBlocks(blocks, n int, t *Datatype) error {
 	case !t.committed:
 		return errs.New(errs.Type, "the datatype is not committed")
 	}
-	if reach, ok := datatype.Times(n, max(t.Size(), t.Extent(), -t.Extent())); ok {
-		if _, ok = datatype.Times(blocks, reach); ok {
+	if reach, ok := typemap.Times(n, max(t.Size(), t.Extent(), -t.Extent())); ok {
+		if _, ok = typemap.Times(blocks, reach); ok {
 			return nil
 		}
 	}

@@ -2,8 +2,8 @@ package dtypes
 
 import (
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/typemap"
 )
 
 func TypeSize(t *Datatype) (int, error) {
@@ -64,7 +64,7 @@ func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integ
 	}
 	c := t.Contents()
 	switch {
-	case c.Combiner == datatype.NamedType:
+	case c.Combiner == typemap.NamedType:
 		return errs.New(errs.Type, "%s is predefined", t.name)
 	case maxIntegers < len(c.Ints) || maxAddresses < len(c.Addrs) || maxTypes < len(c.Types):
 		return errs.New(errs.Arg, "there is room for %d integers, %d addresses and %d datatypes: want %d, %d and %d",
@@ -83,7 +83,7 @@ func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integ
 }
 
 // HandleOf returns a handle of a type, a new handle unless the type is predefined.
-func HandleOf(t *datatype.Type) (*Datatype, error) {
+func HandleOf(t *typemap.Type) (*Datatype, error) {
 	if t.Basic() != nil {
 		return predefinedOf(t, nil)
 	}
@@ -95,23 +95,23 @@ func HandleOf(t *datatype.Type) (*Datatype, error) {
 }
 
 // contents stores the integers of c as the face has them.
-func contents(c datatype.Contents, out []int32) {
+func contents(c typemap.Contents, out []int32) {
 	for i, x := range c.Ints {
 		out[i] = int32(x)
 	}
-	if c.Combiner != datatype.DarrayType {
+	if c.Combiner != typemap.DarrayType {
 		return
 	}
 	ndims := c.Ints[2]
 	for i, x := range c.Ints[3+ndims:][:ndims] {
 		out[3+ndims+i] = int32(map[int]int{
-			datatype.DistributeBlock:  abi.C.DistributeBlock,
-			datatype.DistributeCyclic: abi.C.DistributeCyclic,
-			datatype.DistributeNone:   abi.C.DistributeNone,
+			typemap.DistributeBlock:  abi.C.DistributeBlock,
+			typemap.DistributeCyclic: abi.C.DistributeCyclic,
+			typemap.DistributeNone:   abi.C.DistributeNone,
 		}[x])
 	}
 	for i, x := range c.Ints[3+2*ndims:][:ndims] {
-		if x == datatype.DistributeDefault {
+		if x == typemap.DistributeDefault {
 			out[3+2*ndims+i] = int32(abi.C.DefaultArgument)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 const (
@@ -91,7 +91,7 @@ func New(c abi.Class, format string, args ...any) error {
 // ClassOf returns the class of an error: MPI_SUCCESS, 0, of nil.
 func ClassOf(err error) abi.Class {
 	var e *Error
-	var d *datatype.Error
+	var d *typemap.Error
 	var r *core.RevokedError
 	switch {
 	case err == nil:

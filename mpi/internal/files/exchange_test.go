@@ -15,12 +15,12 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/internal/core"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
+	"gompi/mpi/internal/typemap"
 )
 
 // owned returns a filetype of the bytes of a tile that belong to a rank, nil if none does.
-func owned(owners []int, rank int) (*datatype.Type, error) {
+func owned(owners []int, rank int) (*typemap.Type, error) {
 	var lengths, at []int
 	for i, o := range owners {
 		switch {
@@ -34,11 +34,11 @@ func owned(owners []int, rank int) (*datatype.Type, error) {
 	if at == nil {
 		return nil, nil
 	}
-	blocks, err := datatype.Hindexed(lengths, at, datatype.Named("MPI_BYTE"))
+	blocks, err := typemap.Hindexed(lengths, at, typemap.Named("MPI_BYTE"))
 	if err != nil {
 		return nil, err
 	}
-	return datatype.Resized(blocks, 0, len(owners))
+	return typemap.Resized(blocks, 0, len(owners))
 }
 
 // An exchange writes the bytes of each rank, and no others, and reads them as far as the file goes,
@@ -85,12 +85,12 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				return err
 			}
 			if filetype != nil {
-				if a.v, err = newView(disp, datatype.Named("MPI_BYTE"), filetype, native); err != nil {
+				if a.v, err = newView(disp, typemap.Named("MPI_BYTE"), filetype, native); err != nil {
 					return err
 				}
 				a.n, a.count = len(data)-1, len(data)-1
 			}
-			a.buf, a.t = addressOf(data), &dtypes.Datatype{Type: datatype.Named("MPI_BYTE")}
+			a.buf, a.t = addressOf(data), &dtypes.Datatype{Type: typemap.Named("MPI_BYTE")}
 			if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window, alignment).move(); moved != a.n || err != nil {
 				return fmt.Errorf("%d bytes are written, %w: want %d", moved, err, a.n)
 			}
@@ -150,13 +150,13 @@ func TestAnExchangeFailsOnAllRanks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		v, err := newView(0, datatype.Named("MPI_BYTE"), filetype, native)
+		v, err := newView(0, typemap.Named("MPI_BYTE"), filetype, native)
 		if err != nil {
 			return err
 		}
 		data := make([]byte, 100)
 		a := &access{f: &File{name: name, fd: int(file.Fd())}, v: v, write: true, n: 100,
-			buf: addressOf(data), count: 100, t: &dtypes.Datatype{Type: datatype.Named("MPI_BYTE")}}
+			buf: addressOf(data), count: 100, t: &dtypes.Datatype{Type: typemap.Named("MPI_BYTE")}}
 		if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, 0, 300, 3, 10, 1).move(); moved != 0 || err == nil {
 			return fmt.Errorf("%d bytes are written, %v: want an error", moved, err)
 		}

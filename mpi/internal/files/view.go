@@ -5,17 +5,17 @@ import (
 
 	"gompi/internal/core/layout"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
+	"gompi/mpi/internal/typemap"
 )
 
 // A view defines which bytes of a file are its data, in which order: the data of consecutive
 // filetypes from disp on. Positions in a view are counted in bytes of data. Views are immutable.
 type view struct {
 	disp            int
-	etype, filetype *datatype.Type
+	etype, filetype *typemap.Type
 	rep             representation
 	unit            int             // bytes of an etype in the file
 	tile            []layout.Layout // of a filetype in the file, a single element
@@ -40,7 +40,7 @@ var representations = []string{"native", "internal", "external32"}
 
 // bytesFrom returns the view of a file that was opened.
 func bytesFrom(disp int) *view {
-	bytes := datatype.Named("MPI_BYTE")
+	bytes := typemap.Named("MPI_BYTE")
 	v, err := newView(disp, bytes, bytes, native)
 	if err != nil {
 		panic(err) // which a test would find
@@ -48,7 +48,7 @@ func bytesFrom(disp int) *view {
 	return v
 }
 
-func newView(disp int, etype, filetype *datatype.Type, rep representation) (*view, error) {
+func newView(disp int, etype, filetype *typemap.Type, rep representation) (*view, error) {
 	v := &view{disp: disp, etype: etype, filetype: filetype, rep: rep, unit: etype.Size()}
 	size := filetype.Size()
 	v.tile, v.extent = []layout.Layout{filetype.Layout(1)}, filetype.Extent()
@@ -252,7 +252,7 @@ func (f *File) viewOf(disp int, etype, filetype *dtypes.Datatype, datarep string
 }
 
 // checkOrder returns an error if the data of t does not follow each other in the file.
-func (f *File) checkOrder(t *datatype.Type) error {
+func (f *File) checkOrder(t *typemap.Type) error {
 	l := t.Layout(1)
 	first, _ := l.Bounds()
 	ascending, disjoint := l.Order()

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
+	"gompi/mpi/internal/typemap"
 )
 
 // someType returns a datatype whose bytes follow each other, with gaps, and where they are.
-func someType(t *testing.T, r *rand.Rand) (*datatype.Type, []int) {
+func someType(t *testing.T, r *rand.Rand) (*typemap.Type, []int) {
 	t.Helper()
 	var lengths, at, model []int
 	end := r.IntN(3)
@@ -26,11 +26,11 @@ func someType(t *testing.T, r *rand.Rand) (*datatype.Type, []int) {
 		}
 		end += n + r.IntN(3)
 	}
-	blocks, err := datatype.Hindexed(lengths, at, datatype.Named("MPI_BYTE"))
+	blocks, err := typemap.Hindexed(lengths, at, typemap.Named("MPI_BYTE"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := datatype.Resized(blocks, 0, end+r.IntN(4))
+	whole, err := typemap.Resized(blocks, 0, end+r.IntN(4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestViewsAreTheirBytes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		filetype, tile := someType(t, r)
 		m := model{r.IntN(10), filetype.Extent(), tile}
-		v, err := newView(m.disp, datatype.Named("MPI_BYTE"), filetype, native)
+		v, err := newView(m.disp, typemap.Named("MPI_BYTE"), filetype, native)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestAccessesMoveTheirBytes(t *testing.T) {
 		filetype, tile := someType(t, r)
 		memory, inMemory := someType(t, r)
 		m, k := model{r.IntN(10), filetype.Extent(), tile}, model{0, memory.Extent(), inMemory}
-		v, err := newView(m.disp, datatype.Named("MPI_BYTE"), filetype, native)
+		v, err := newView(m.disp, typemap.Named("MPI_BYTE"), filetype, native)
 		if err != nil {
 			t.Fatal(err)
 		}

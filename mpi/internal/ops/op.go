@@ -10,10 +10,10 @@ import (
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 var Registry = abi.NewRegistry(table.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
@@ -51,7 +51,7 @@ func Arithmetic(operator func(number int, op mem.Op), element func(number int, t
 			all = append(all, o)
 		}
 	}
-	for t := range datatype.All() {
+	for t := range typemap.All() {
 		if b := t.Basic(); b != nil && !slices.ContainsFunc(all, func(o *Op) bool { return !o.defined(b) }) {
 			element(b.ID, b.Mem)
 		}
@@ -93,21 +93,21 @@ func OpCommutative(o *Op) (bool, error) {
 // defined reports whether o combines elements of a predefined type (MPI 4.0, section 6.9.2). As
 // in other implementations, MPI_CHAR is a number. Integers and complex numbers of Fortran that
 // neither Go nor C has are not combined.
-func (o *Op) defined(b *datatype.Basic) bool {
+func (o *Op) defined(b *typemap.Basic) bool {
 	if b.Mem == mem.NoType && !combinesPairs(b.Name) && !combinedInC[b.Name] {
 		return false
 	}
 	switch o.kind {
 	case mem.Sum, mem.Prod:
-		return b.Class == datatype.Complex || b.Class == datatype.Float || isInteger(b)
+		return b.Class == typemap.Complex || b.Class == typemap.Float || isInteger(b)
 	case mem.Min, mem.Max:
-		return b.Class == datatype.Float || isInteger(b)
+		return b.Class == typemap.Float || isInteger(b)
 	case mem.LAnd, mem.LOr, mem.LXor:
-		return b.Class == datatype.Logical || isInteger(b)
+		return b.Class == typemap.Logical || isInteger(b)
 	case mem.BAnd, mem.BOr, mem.BXor:
-		return b.Class == datatype.Byte || isInteger(b)
+		return b.Class == typemap.Byte || isInteger(b)
 	case mem.MinLoc, mem.MaxLoc:
-		return b.Class == datatype.Pair
+		return b.Class == typemap.Pair
 	}
 	return false
 }
@@ -117,9 +117,9 @@ var combinedInC = map[string]bool{
 	"MPI_LONG_DOUBLE": true, "MPI_LONG_DOUBLE_INT": true, "MPI_C_LONG_DOUBLE_COMPLEX": true, "MPI_CXX_LONG_DOUBLE_COMPLEX": true,
 }
 
-func isInteger(b *datatype.Basic) bool {
+func isInteger(b *typemap.Basic) bool {
 	switch b.Class {
-	case datatype.CInteger, datatype.FortranInteger, datatype.MultiLanguage:
+	case typemap.CInteger, typemap.FortranInteger, typemap.MultiLanguage:
 		return true
 	}
 	return b.Name == "MPI_CHAR"
@@ -266,7 +266,7 @@ func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
 // isSolid reports whether elements of an array of t may be copied as a whole, with the gaps between
 // their parts. Other elements are packed for a reduction.
 func isSolid(t *dtypes.Datatype) bool {
-	if b := t.Basic(); b != nil && b.Class == datatype.Pair {
+	if b := t.Basic(); b != nil && b.Class == typemap.Pair {
 		return true
 	}
 	at, ok := t.Contiguous(2)

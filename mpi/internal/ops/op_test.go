@@ -6,9 +6,9 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 // Every operator that is defined for a type combines it.
@@ -25,7 +25,7 @@ func TestAllOperatorsOnAllTypes(t *testing.T) {
 		if o == nil {
 			continue
 		}
-		for typ := range datatype.All() {
+		for typ := range typemap.All() {
 			b := typ.Basic()
 			if !o.defined(b) {
 				continue

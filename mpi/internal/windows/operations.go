@@ -7,12 +7,12 @@ import (
 	"gompi/internal/core/rma"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 // data is elements of a datatype, at the origin.
@@ -54,7 +54,7 @@ func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err 
 	if err := w.mayAccess(p.rank); err != nil {
 		return t, false, err
 	}
-	at, ok := datatype.Times(w.w.Unit(p.rank), p.at)
+	at, ok := typemap.Times(w.w.Unit(p.rank), p.at)
 	if !ok {
 		return t, false, errs.New(errs.RMARange, "displacement %d, counted in %d bytes, of the memory of rank %d: want one of its %d bytes",
 			p.at, w.w.Unit(p.rank), p.rank, w.w.Size(p.rank))
@@ -83,7 +83,7 @@ func (w *Win) inOneRun(d data, p place) (at int, b mem.Buffer, ok bool) {
 		return 0, b, false
 	}
 	off, dense := p.t.Contiguous(p.n)
-	at, ok = datatype.Times(w.w.Unit(p.rank), p.at)
+	at, ok = typemap.Times(w.w.Unit(p.rank), p.at)
 	if !dense || !ok {
 		return 0, b, false
 	}
@@ -179,7 +179,7 @@ func CompareAndSwap(buf, compare, result abi.Addr, t *dtypes.Datatype, rank, at 
 		return err
 	}
 	b := t.Basic()
-	if b == nil || t.Size() > 8 || b.Class == datatype.Float || b.Class == datatype.Complex || b.Class == datatype.Pair {
+	if b == nil || t.Size() > 8 || b.Class == typemap.Float || b.Class == typemap.Complex || b.Class == typemap.Pair {
 		return errs.New(errs.Type, "the datatype is not one of an integer, a byte or a logical value")
 	}
 	n := t.Size()
@@ -223,14 +223,14 @@ func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 
 // elementOf returns the predefined type of all elements, nil if they differ or there are none. A
 // pair is a single element.
-func elementOf(t *datatype.Type) *datatype.Basic {
+func elementOf(t *typemap.Type) *typemap.Basic {
 	if b := t.Basic(); b != nil {
 		return b
 	}
 	if b := t.Uniform(); b != nil {
 		return b
 	}
-	var all *datatype.Basic
+	var all *typemap.Basic
 	for _, part := range t.Contents().Types {
 		b := elementOf(part)
 		if b == nil || all != nil && b != all {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
@@ -224,8 +224,8 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 	}
 	// MPI_DATATYPE_NULL comes first: datatypes that a header's MPI lacks share its handle.
 	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
-	byID := func(a, b *datatype.Type) int { return a.Basic().ID - b.Basic().ID }
-	for _, t := range slices.SortedFunc(datatype.All(), byID) {
+	byID := func(a, b *typemap.Type) int { return a.Basic().ID - b.Basic().ID }
+	for _, t := range slices.SortedFunc(typemap.All(), byID) {
 		row("datatype", t.Basic().Name, t.Basic().ID)
 	}
 	for _, h := range table.Handles() {

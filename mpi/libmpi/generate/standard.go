@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/typemap"
 )
 
 // preamble is the beginning of mpi.h: the types of MPI 5.0's binary interface. Handles are
@@ -147,7 +147,7 @@ func handlesOf(kind string) (all []handle) {
 	}
 	if kind == "datatype" {
 		all = append(all, handle{typ, "MPI_DATATYPE_NULL", table.DatatypeNull})
-		for name, t := range datatype.Names() {
+		for name, t := range typemap.Names() {
 			if id := t.Basic().ID; id < 0x400 && name != "MPI_CXX_COMPLEX" {
 				all = append(all, handle{typ, name, id})
 			}

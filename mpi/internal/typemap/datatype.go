@@ -1,4 +1,4 @@
-// Package datatype has MPI's datatypes: predefined types, the constructors of derived types,
+// Package typemap has MPI's datatypes: predefined types, the constructors of derived types,
 // queries of them, and the transfer of their data to and from packed bytes. Handles, names,
 // attributes and messages are not its business.
 //
@@ -6,7 +6,7 @@
 // ints, so that the functions of MPI with large counts need nothing else. Addresses are numbers,
 // as memory is C's: a caller that passes an address of Go's memory keeps that memory alive. The
 // base 0 is MPI_BOTTOM, with displacements that are addresses.
-package datatype
+package typemap
 
 import "gompi/internal/core/layout"
 

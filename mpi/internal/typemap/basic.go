@@ -1,4 +1,4 @@
-package datatype
+package typemap
 
 import (
 	"iter"

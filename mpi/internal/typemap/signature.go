@@ -1,4 +1,4 @@
-package datatype
+package typemap
 
 // A signature is a hash of the sequence of a type's elements: sum over all of key * factor^i.
 type signature struct{ sum, power uint64 } // power is factor^length
