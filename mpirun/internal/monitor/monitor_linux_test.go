@@ -217,7 +217,7 @@ func TestRequests(t *testing.T) {
 func TestResponses(t *testing.T) {
 	for response, want := range map[string]string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab": "",
-		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab": "2 bytes of 3 have come",
+		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab": "2 bytes of 3 have arrived",
 		"HTTP/1.1 410 Gone\r\ncontent-length:1\r\n\r\na": `it answers "a"`,
 		"HTTP/1.1 200 OK": "the head of the message: unexpected EOF",
 		"":                "the head of the message: unexpected EOF",
