@@ -154,7 +154,7 @@ func (e *Engine) Use(t transport.Transport) {
 	e.Mover.Use(t)
 }
 
-// Carried returns how much each transport has carried, by name, without idle transports.
+// Carried returns the traffic of each transport, by name, without idle transports.
 func (e *Engine) Carried() map[string]peers.Carried {
 	e.progress.Lock()
 	defer e.progress.Unlock()

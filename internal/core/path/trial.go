@@ -81,7 +81,7 @@ func (t *Trial) Next() Turn {
 	return Conclude
 }
 
-// Crosses reports whether a call goes the other way, by its Turn.
+// Crosses reports whether a call takes the other path, by its Turn.
 func (t *Trial) Crosses(p Turn) (cross bool) { return t.Cross != (p == WarmUp || p == TimeOther) }
 
 // Note notes the duration of a TimePresent or TimeOther call. Failed calls are not noted.

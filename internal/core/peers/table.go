@@ -170,7 +170,7 @@ func (t *Table) Detach(rank world.Rank) {
 	}
 }
 
-// Carried returns how much each transport has carried, by name, without idle transports.
+// Carried returns the traffic of each transport, by name, without idle transports.
 func (t *Table) Carried() map[string]Carried {
 	all := map[string]Carried{}
 	for p := range t.All {
