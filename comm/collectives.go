@@ -107,7 +107,8 @@ func Alltoall[T Scalar](ctx context.Context, c *Comm, send, recv []T) error {
 // go to rank i, and counts[i] elements from rank i go to displs[i] of recv (MPI_Alltoallv). nil
 // displacements mean consecutive blocks, here and in all calls with displacements. The displacement
 // of an empty block means nothing.
-func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sendDispls []int, recv []T, counts, displs []int) error {
+func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sendDispls []int, recv []T, counts,
+	displs []int) error {
 	return c.Alltoallv(ctx, Of(send), sendCounts, sendDispls, Of(recv), counts, displs)
 }
 

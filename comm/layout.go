@@ -59,7 +59,8 @@ func Contiguous(n int) (Layout, error) {
 // a column of a matrix of rows x cols is Vector(rows, 1, cols), of the slice from its first element
 // on (MPI_Type_vector). Blocks overlap if stride is less than block.
 func Vector(count, block, stride int) (Layout, error) {
-	for _, err := range []error{fits("vector: count", count, 0), fits("vector: block", block, 0), fits("vector: stride", stride, 0)} {
+	for _, err := range []error{fits("vector: count", count, 0), fits("vector: block", block, 0),
+		fits("vector: stride", stride, 0)} {
 		if err != nil {
 			return Layout{}, err
 		}
@@ -99,7 +100,8 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 // block unless lengths and distances are all the same, and Lay as much again.
 func Indexed(lengths, starts []int) (Layout, error) {
 	if len(lengths) != len(starts) {
-		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want the same number of both", len(lengths), len(starts))
+		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want the same number of both",
+			len(lengths), len(starts))
 	}
 	var b layout.Builder
 	total := 0
@@ -150,7 +152,8 @@ func anyOverlap(lengths, starts []int) bool {
 // cannot notice common elements.
 func Lay[T Scalar](s []T, l Layout) (Buffer, error) {
 	if l.Extent() > len(s) {
-		return Buffer{}, core.BadArgument("layout that ends at element %d of a slice of %d: want it inside", l.Extent(), len(s))
+		return Buffer{}, core.BadArgument("layout that ends at element %d of a slice of %d: want it inside",
+			l.Extent(), len(s))
 	}
 	if l.Len() == 0 { // at any place
 		return Of(s[:0]), nil

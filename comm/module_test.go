@@ -57,7 +57,8 @@ func TestProgramOfAnotherModuleBuildsAndRunsAlone(t *testing.T) {
 	program := filepath.Join(dir, "stranger")
 	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath" /* as .ci/test: what it has compiled serves */, "GOPROXY=off", "GOWORK=off")
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", /* as .ci/test: what it has compiled serves */
+		"GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

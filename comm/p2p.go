@@ -42,7 +42,8 @@ func Recv[T Scalar](ctx context.Context, c *Comm, from, tag int, data []T) (Stat
 
 // Sendrecv sends and receives at the same time, so that exchanges around a ring or between two
 // ranks cannot deadlock (MPI_Sendrecv).
-func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send []T, from, recvTag int, recv []U) (Status, error) {
+func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send []T, from, recvTag int,
+	recv []U) (Status, error) {
 	return c.Sendrecv(ctx, to, sendTag, Of(send), from, recvTag, Of(recv))
 }
 
@@ -76,7 +77,8 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 }
 
 // Sendrecv is the function Sendrecv for Buffers.
-func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
+func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int,
+	recv Buffer) (Status, error) {
 	st, err := c.core().Sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	return Status(st), err
 }

@@ -49,7 +49,8 @@ func TestProductsAreThoseOfTheHost(t *testing.T) {
 						want += hostX(i, l) * hostY(l, j)
 					}
 					if math.Abs(float64(got[i*n+j]-want)) > 1e-4 {
-						t.Fatalf("%v times %v plus %v: element %d, %d is %v, want %v", x, y, beta, i, j, got[i*n+j], want)
+						t.Fatalf("%v times %v plus %v: element %d, %d is %v, want %v", x, y, beta, i, j,
+							got[i*n+j], want)
 					}
 				}
 			}
@@ -58,7 +59,8 @@ func TestProductsAreThoseOfTheHost(t *testing.T) {
 }
 
 // randomMatrix returns a matrix on d and a function that returns its elements.
-func randomMatrix(t *testing.T, d *cudaops.Device, rng *rand.Rand, rows, cols int, transposed bool) (cudaops.Matrix, func(i, j int) float32) {
+func randomMatrix(t *testing.T, d *cudaops.Device, rng *rand.Rand, rows, cols int, transposed bool) (cudaops.Matrix,
+	func(i, j int) float32) {
 	t.Helper()
 	host := make([]float32, rows*cols)
 	for i := range host {
@@ -83,7 +85,8 @@ func TestProductsOfOtherShapesAreRefused(t *testing.T) {
 		"of 2 x 3 and 2 x 3 to 2 x 4":            blas.Multiply(z, x, x, 0),
 		"of 2 x 3 and 3 x 4 to 2 x 4 transposed": blas.Multiply(cudaops.MatrixOf(z.Elements, 4, 2).T(), x, y, 0),
 		"3 x 4 in 8 elements of float32":         blas.Multiply(z, x, cudaops.MatrixOf(z.Elements, 3, 4), 0),
-		"elements of float32 in host":            blas.Multiply(z, x, cudaops.MatrixOf(mem.Of(make([]float32, 12)), 3, 4), 0),
+		"elements of float32 in host": blas.Multiply(z, x,
+			cudaops.MatrixOf(mem.Of(make([]float32, 12)), 3, 4), 0),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -44,21 +44,33 @@ func collectives(c *comm.Comm, n int) []collective {
 		{"average", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
 			return c.Allreduce(ctx, s, r, comm.Avg)
 		}},
-		{"bcast", 0, n, func(ctx context.Context, c *comm.Comm, _, r comm.Buffer) error { return c.Bcast(ctx, root, r) }},
+		{"bcast", 0, n, func(ctx context.Context, c *comm.Comm, _, r comm.Buffer) error {
+			return c.Bcast(ctx, root, r)
+		}},
 		{"reduce", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
 			return c.Reduce(ctx, root, s, r, comm.Sum)
 		}},
 		{"reducescatter", n * p, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
 			return c.ReduceScatterBlock(ctx, s, r, comm.Sum)
 		}},
-		{"allgather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Allgather(ctx, s, r) }},
+		{"allgather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Allgather(ctx, s, r)
+		}},
 		{"allgatherv", n + c.Rank(), all, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
 			return c.Allgatherv(ctx, s, r, counts, nil)
 		}},
-		{"gather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Gather(ctx, 0, s, r) }},
-		{"scatter", n * p, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Scatter(ctx, 0, s, r) }},
-		{"alltoall", n * p, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Alltoall(ctx, s, r) }},
-		{"scan", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Scan(ctx, s, r, comm.Sum) }},
+		{"gather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Gather(ctx, 0, s, r)
+		}},
+		{"scatter", n * p, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Scatter(ctx, 0, s, r)
+		}},
+		{"alltoall", n * p, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Alltoall(ctx, s, r)
+		}},
+		{"scan", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Scan(ctx, s, r, comm.Sum)
+		}},
 	}
 }
 
@@ -113,7 +125,8 @@ func (k collective) compare(ctx context.Context, c *comm.Comm, d *cudaops.Device
 	}
 	defer r.Free()
 	got := make([]float32, k.recv)
-	if err := errors.Join(k.call(ctx, c, comm.Of(send), comm.Of(recv)), k.call(ctx, c, s.Buffer(), r.Buffer()), r.CopyTo(got)); err != nil {
+	if err := errors.Join(k.call(ctx, c, comm.Of(send), comm.Of(recv)), k.call(ctx, c, s.Buffer(), r.Buffer()),
+		r.CopyTo(got)); err != nil {
 		return err
 	}
 	if !bytes.Equal(mem.Of(got).Raw().HostSlice(), mem.Of(recv).Raw().HostSlice()) {
@@ -176,7 +189,8 @@ func jobDying() error {
 func TestAProcessThatDiesEndsCollectivesOfDeviceMemory(t *testing.T) {
 	device(t)
 	out, err := startRanks(t, "dying", "4")
-	if err == nil || !strings.Contains(out, "rank 3") || !strings.Contains(out, "killed") || strings.Contains(out, "does not name") {
+	if err == nil || !strings.Contains(out, "rank 3") || !strings.Contains(out, "killed") ||
+		strings.Contains(out, "does not name") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -65,7 +65,8 @@ func TestDevicesOfThisMachine(t *testing.T) {
 	}
 	for _, d := range all {
 		i := d.Info()
-		t.Logf("device %s: %s, %.1f GiB, %d processors, compute capability %d.%d", d.Name(), i.Model, float64(i.Memory)/(1<<30), i.Processors, i.Capability[0], i.Capability[1])
+		t.Logf("device %s: %s, %.1f GiB, %d processors, compute capability %d.%d", d.Name(), i.Model,
+			float64(i.Memory)/(1<<30), i.Processors, i.Capability[0], i.Capability[1])
 	}
 }
 
@@ -80,7 +81,8 @@ func TestDevicesAreWhatTheDriverSays(t *testing.T) {
 	cudatest.NeedFake(t)
 	d := device(t)
 	i := d.Info()
-	if i.Model != "fake GPU" || i.Bus != "0000:01:00.0" || i.Memory != 4<<30 || i.Capability != [2]int{8, 0} || i.Processors != 4 {
+	if i.Model != "fake GPU" || i.Bus != "0000:01:00.0" || i.Memory != 4<<30 || i.Capability != [2]int{8, 0} ||
+		i.Processors != 4 {
 		t.Errorf("device 0 is %+v", i)
 	}
 	if again, err := cudaops.Open(0); again != d || err != nil {

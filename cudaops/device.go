@@ -53,7 +53,8 @@ type Info struct {
 // Info describes the device, without touching it.
 func (d *Device) Info() Info {
 	w := d.what
-	return Info{Model: w.Name, Bus: w.Bus, Memory: w.Memory, Capability: [2]int{w.Major, w.Minor}, Processors: w.Processors}
+	return Info{Model: w.Name, Bus: w.Bus, Memory: w.Memory, Capability: [2]int{w.Major, w.Minor},
+		Processors: w.Processors}
 }
 
 // Identity returns the device's PCI address, its name in other processes, too.

@@ -155,7 +155,8 @@ func jobAstray() error {
 func TestAKernelThatFailsIsReportedEverywhere(t *testing.T) {
 	cudatest.NeedFake(t)
 	got := strings.Split(run(t, "astray"), "\n")
-	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: stream: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
+	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: stream: ") ||
+		!strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
 		strings.Count(strings.Join(got, ""), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != 2 {
 		t.Errorf("%q", got)
 	}
@@ -276,7 +277,8 @@ func jobFailing() error {
 		os.Setenv("FAKECUDA_FAIL", "cuMemcpyAsync:1=719")
 	}
 	err = c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum)
-	if err == nil || !strings.Contains(err.Error(), "cuda:0: copy of 400 bytes from cuda:0 to host: cuMemcpyAsync: CUDA_ERROR_LAUNCH_FAILED (719)") {
+	if err == nil || !strings.Contains(err.Error(),
+		"cuda:0: copy of 400 bytes from cuda:0 to host: cuMemcpyAsync: CUDA_ERROR_LAUNCH_FAILED (719)") {
 		return fmt.Errorf("rank %d: %v", c.Rank(), err)
 	}
 	return nil

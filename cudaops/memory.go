@@ -51,7 +51,8 @@ func (d *Device) Free(b Buffer) {
 	}
 	d.mu.Unlock()
 	if !allocated {
-		panic(fmt.Sprintf("cudaops: free of %#x in %s, which was not allocated on %s or is free already", b.Addr(), b.Space().Name(), d.name))
+		panic(fmt.Sprintf("cudaops: free of %#x in %s, which was not allocated on %s or is free already", b.Addr(),
+			b.Space().Name(), d.name))
 	}
 	ctx, _ := d.context() // there is one, as there is memory
 	driver.Free(ctx, b.Addr())

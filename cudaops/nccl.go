@@ -86,7 +86,8 @@ const (
 // ncclTypes are NCCL's numbers of the types for reductions, ncclOps of operators.
 var (
 	ncclTypes = map[Type]int{
-		mem.I8: 0, mem.U8: 1, mem.I32: 2, mem.U32: 3, mem.I64: 4, mem.U64: 5, mem.F16: 6, mem.F32: 7, mem.F64: 8, mem.BF16: 9,
+		mem.I8: 0, mem.U8: 1, mem.I32: 2, mem.U32: 3, mem.I64: 4, mem.U64: 5, mem.F16: 6, mem.F32: 7, mem.F64: 8,
+		mem.BF16: 9,
 	}
 	ncclOps = map[Op]int{mem.Sum: 0, mem.Prod: 1, mem.Max: 2, mem.Min: 3, mem.Avg: 4}
 )
@@ -145,7 +146,8 @@ func (g *group) Exchange(out, in []Buffer) error {
 		return err
 	}
 	for i := range g.parts {
-		g.parts[i] = driver.Part{Out: out[i].Addr(), In: in[i].Addr(), OutSize: uintptr(out[i].Size()), InSize: uintptr(in[i].Size())}
+		g.parts[i] = driver.Part{Out: out[i].Addr(), In: in[i].Addr(), OutSize: uintptr(out[i].Size()),
+			InSize: uintptr(in[i].Size())}
 	}
 	g.parts[g.me] = driver.Part{}
 	if own, place := out[g.me], in[g.me]; !mem.Same(own, place) {
@@ -211,7 +213,8 @@ func (g *group) Abort() error {
 	}()
 	<-ctx.Done()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return g.d.failed("ncclCommAbort", fmt.Errorf("has not ended after %v: the device may still use the buffers", abortLimit))
+		return g.d.failed("ncclCommAbort", fmt.Errorf("has not ended after %v: the device may still use the buffers",
+			abortLimit))
 	}
 	return nil
 }

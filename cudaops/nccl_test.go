@@ -32,7 +32,8 @@ func TestProcessesDoCollectivesByNCCL(t *testing.T) {
 		most = len(devices)
 	}
 	for np := 2; np <= most; np *= 2 { // averages of floats are exact then
-		out, err := startRanks(t, "collectives", fmt.Sprint(np), byNCCL, "FAKECUDA_DEVICES=4", "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2")
+		out, err := startRanks(t, "collectives", fmt.Sprint(np), byNCCL, "FAKECUDA_DEVICES=4",
+			"FAKECUDA_FAIL=cuMemAllocHost_v2:1=2")
 		if err != nil || strings.Contains(out, "without NCCL") {
 			t.Errorf("np=%d: %v\n%s", np, err, out)
 		}
@@ -43,12 +44,15 @@ func TestProcessesDoCollectivesByNCCL(t *testing.T) {
 func TestWithoutNCCLOneLineSaysWhy(t *testing.T) {
 	cudatest.NeedFake(t)
 	for says, environment := range map[string][]string{
-		"rank 0 (host localhost): no NCCL: /nowhere/libnccl.so: cannot open shared object file": {env.LibNCCL + "=/nowhere/libnccl.so"},
-		"is NCCL 2.6.4: want 2.14 or newer":                                                     {"FAKENCCL_VERSION=2604"},
-		"rank 1 (host localhost) has NCCL 2.20.5, and rank 0 another":                           {rank1Variable + "=FAKENCCL_VERSION=22005"},
-		"rank 1 (host localhost): no NCCL: libother.so":                                         {rank1Variable + "=" + env.LibNCCL + "=libother.so"},
-		"ranks 0 and 2 (host localhost) have one device: want one for each":                     {"FAKECUDA_DEVICES=2"},
-		"NCCL: ncclGetUniqueId: ncclSystemError (2): unhandled system error: t":                 {"FAKECUDA_FAIL=ncclGetUniqueId:1=2"},
+		"rank 0 (host localhost): no NCCL: /nowhere/libnccl.so: cannot open shared object file": {env.LibNCCL +
+			"=/nowhere/libnccl.so"},
+		"is NCCL 2.6.4: want 2.14 or newer": {"FAKENCCL_VERSION=2604"},
+		"rank 1 (host localhost) has NCCL 2.20.5, and rank 0 another": {rank1Variable +
+			"=FAKENCCL_VERSION=22005"},
+		"rank 1 (host localhost): no NCCL: libother.so": {rank1Variable + "=" + env.LibNCCL +
+			"=libother.so"},
+		"ranks 0 and 2 (host localhost) have one device: want one for each":     {"FAKECUDA_DEVICES=2"},
+		"NCCL: ncclGetUniqueId: ncclSystemError (2): unhandled system error: t": {"FAKECUDA_FAIL=ncclGetUniqueId:1=2"},
 	} {
 		out, err := startRanks(t, "collectives", "3", append([]string{byNCCL, "FAKECUDA_DEVICES=3"}, environment...)...)
 		if err != nil || strings.Count(out, "do without NCCL") != 1 || !strings.Contains(out, says) {
@@ -110,7 +114,8 @@ func TestAProcessThatDiesInNCCLEndsTheJob(t *testing.T) {
 	for victim, notice := range []string{"1", "0", "0"} {
 		out, err := startRanks(t, "ncclDying", "3", byNCCL, "FAKECUDA_DEVICES=3", "FAKENCCL_NOTICE="+notice,
 			fmt.Sprintf("%s=%d", victimVariable, victim))
-		if err == nil || !strings.Contains(out, fmt.Sprintf("rank %d", victim)) || !strings.Contains(out, "killed") || strings.Contains(out, "does not name") {
+		if err == nil || !strings.Contains(out, fmt.Sprintf("rank %d", victim)) || !strings.Contains(out, "killed") ||
+			strings.Contains(out, "does not name") {
 			t.Errorf("victim %d: %v\n%s", victim, err, out)
 		}
 	}
@@ -126,7 +131,8 @@ func jobNCCL() error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.Join(invitation[1:], 0, 1); err == nil || !strings.Contains(err.Error(), "an invitation of 127 bytes: want 128") {
+	if _, err := d.Join(invitation[1:], 0, 1); err == nil ||
+		!strings.Contains(err.Error(), "an invitation of 127 bytes: want 128") {
 		return fmt.Errorf("a short invitation: %v", err)
 	}
 	g, err := d.Join(invitation, 0, 1)
@@ -137,7 +143,8 @@ func jobNCCL() error {
 	if err != nil {
 		return err
 	}
-	if err := g.Allreduce(b, b, mem.Sum); err == nil || !strings.Contains(err.Error(), "the group is not ready for it") {
+	if err := g.Allreduce(b, b, mem.Sum); err == nil ||
+		!strings.Contains(err.Error(), "the group is not ready for it") {
 		return fmt.Errorf("before it has joined: %v", err)
 	}
 	if err := finish(g); err != nil {
@@ -145,9 +152,10 @@ func jobNCCL() error {
 	}
 	host := mem.Of(make([]float32, 100))
 	for want, err := range map[string]error{
-		"allreduce: bxor of float32: NCCL has none":                   g.Allreduce(b, b, mem.BXor),
-		"bcast: 400 bytes in host: want memory of cuda:0":             g.Bcast(0, host),
-		"allreduce: ncclAllReduce: ncclInvalidArgument (4): invalid ": errors.Join(finish(g), g.Allreduce(mem.Device(d, b.Addr()+200, mem.F32, 100), b, mem.Sum)),
+		"allreduce: bxor of float32: NCCL has none":       g.Allreduce(b, b, mem.BXor),
+		"bcast: 400 bytes in host: want memory of cuda:0": g.Bcast(0, host),
+		"allreduce: ncclAllReduce: ncclInvalidArgument (4): invalid ": errors.Join(finish(g),
+			g.Allreduce(mem.Device(d, b.Addr()+200, mem.F32, 100), b, mem.Sum)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("got %v, want %q", err, want)

@@ -11,7 +11,8 @@ import (
 
 func TestAProgramBuiltWithoutCUDASaysSo(t *testing.T) {
 	devices, err := cudaops.Devices()
-	if len(devices) > 0 || err == nil || !strings.Contains(err.Error(), "without CUDA") || !strings.Contains(err.Error(), "gompi_nocuda") {
+	if len(devices) > 0 || err == nil || !strings.Contains(err.Error(), "without CUDA") ||
+		!strings.Contains(err.Error(), "gompi_nocuda") {
 		t.Errorf("Devices returned %d devices and %v, want none and an error about the build", len(devices), err)
 	}
 }

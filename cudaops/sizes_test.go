@@ -10,7 +10,8 @@ import (
 
 func TestMemoryOfNoElementsKeepsItsType(t *testing.T) {
 	d := device(t)
-	for name, alloc := range map[string]func(cudaops.Type, int) (cudaops.Buffer, error){"Alloc": d.Alloc, "AllocHost": d.AllocHost} {
+	for name, alloc := range map[string]func(cudaops.Type, int) (cudaops.Buffer, error){
+		"Alloc": d.Alloc, "AllocHost": d.AllocHost} {
 		if b, err := alloc(mem.F32, 0); err != nil || b.Type() != mem.F32 || b.Len() != 0 {
 			t.Errorf("%s of nothing: %d elements of %v, %v", name, b.Len(), b.Type(), err)
 		}

@@ -58,7 +58,8 @@ func (s *Stream) Copy(dst, src Buffer) error {
 			continue
 		}
 		if place, err := driver.Locate(b.Addr()); err != nil || !place.Pinned {
-			return s.d.failed("copy on a stream", fmt.Errorf("host memory at %#x is not pinned: want memory of AllocHost", b.Addr()))
+			return s.d.failed("copy on a stream",
+				fmt.Errorf("host memory at %#x is not pinned: want memory of AllocHost", b.Addr()))
 		}
 	}
 	return s.copy(dst, src, 0)
@@ -70,14 +71,17 @@ func (s *Stream) copy(dst, src Buffer, wait driver.Event) error {
 	}
 	for _, b := range []Buffer{dst, src} {
 		if _, cuda := b.Space().(*Device); !cuda && !b.IsHost() {
-			return s.d.failed("copy", fmt.Errorf("from %s to %s: want memory of CUDA devices or the host", src.Space().Name(), dst.Space().Name()))
+			return s.d.failed("copy", fmt.Errorf("from %s to %s: want memory of CUDA devices or the host",
+				src.Space().Name(), dst.Space().Name()))
 		}
 	}
 	if dst.Size() == 0 {
 		return nil
 	}
-	if err := driver.Copy(s.ctx, deviceAddr(dst), pointer(dst), deviceAddr(src), pointer(src), dst.Size(), s.handle, wait); err != nil {
-		return s.d.failed(fmt.Sprintf("copy of %d bytes from %s to %s", src.Size(), src.Space().Name(), dst.Space().Name()), err)
+	if err := driver.Copy(s.ctx, deviceAddr(dst), pointer(dst), deviceAddr(src), pointer(src), dst.Size(), s.handle,
+		wait); err != nil {
+		return s.d.failed(fmt.Sprintf("copy of %d bytes from %s to %s", src.Size(), src.Space().Name(),
+			dst.Space().Name()), err)
 	}
 	return nil
 }
@@ -96,7 +100,8 @@ func (s *Stream) Clear(b Buffer) error {
 		return nil
 	}
 	if b.Space() != s.d {
-		return s.d.failed("clear", fmt.Errorf("%d bytes in %s: want memory of %s", b.Size(), b.Space().Name(), s.d.name))
+		return s.d.failed("clear", fmt.Errorf("%d bytes in %s: want memory of %s", b.Size(),
+			b.Space().Name(), s.d.name))
 	}
 	return s.d.failed("clear", driver.Clear(s.ctx, b.Addr(), b.Size(), s.handle))
 }

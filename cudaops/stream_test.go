@@ -200,7 +200,8 @@ func TestKernelsOfOnesOwn(t *testing.T) {
 	m, err := d.LoadPTX(twice)
 	must(t, err)
 	defer m.Close()
-	if _, err := m.Kernel("nothing"); err == nil || !strings.Contains(err.Error(), "kernel nothing: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)") {
+	if _, err := m.Kernel("nothing"); err == nil ||
+		!strings.Contains(err.Error(), "kernel nothing: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)") {
 		t.Errorf("a kernel that is not there: %v", err)
 	}
 	for text, want := range map[string]string{
@@ -244,10 +245,12 @@ func TestEventsAreReachedInTheOrderOfTheWork(t *testing.T) {
 			must(t, err)
 		}
 		if out[9] != round+1 || out[10] != 0 || out[99] != 0 {
-			t.Fatalf("round %d: at the event the numbers are %d, %d and %d, want %d, 0 and 0", round, out[9], out[10], out[99], round+1)
+			t.Fatalf("round %d: at the event the numbers are %d, %d and %d, want %d, 0 and 0", round, out[9], out[10],
+				out[99], round+1)
 		}
 	}
-	if err := s.Clear(mem.Of(out)); err == nil || !strings.Contains(err.Error(), "400 bytes in host: want memory of cuda:0") {
+	if err := s.Clear(mem.Of(out)); err == nil ||
+		!strings.Contains(err.Error(), "400 bytes in host: want memory of cuda:0") {
 		t.Errorf("clearing host memory on a stream: %v", err)
 	}
 }

@@ -33,7 +33,8 @@ func (l List) Filter(only List) ([]Share, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("host %q is not among the %d known hosts: want one of them, as %q", h, len(l.Hosts), l.example())
+			return nil, fmt.Errorf("host %q is not among the %d known hosts: want one of them, as %q", h, len(l.Hosts),
+				l.example())
 		}
 	}
 	excluded := NewIndex()

@@ -18,7 +18,8 @@ func checkList(t *testing.T, l List) {
 		if h.Name == "" || strings.HasPrefix(h.Name, "-") || strings.HasPrefix(h.User, "-") {
 			t.Errorf("host %+v is empty or could be taken for an option", h)
 		}
-		if h.Slots < 0 || h.Slots > MaxSlots || h.MaxSlots < 0 || h.MaxSlots > MaxSlots || h.Port < 0 || h.Port > 65535 {
+		if h.Slots < 0 || h.Slots > MaxSlots || h.MaxSlots < 0 || h.MaxSlots > MaxSlots || h.Port < 0 ||
+			h.Port > 65535 {
 			t.Errorf("host %+v is out of bounds", h)
 		}
 		if h.MaxSlots > 0 && h.Slots > h.MaxSlots {
@@ -59,7 +60,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzParseList(f *testing.F) {
-	for _, s := range []string{"a", "a,b:2,a", "a:4,b:*,c", "u@[::1]:2,^x", "n[1-3]:2 port=22,n2", "a slots=2 # b", "a,,b", "::1%a@b"} {
+	for _, s := range []string{"a", "a,b:2,a", "a:4,b:*,c", "u@[::1]:2,^x", "n[1-3]:2 port=22,n2", "a slots=2 # b",
+		"a,,b", "::1%a@b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
@@ -118,7 +120,8 @@ func FuzzParseCounts(f *testing.F) {
 			return
 		}
 		if len(counts) == 0 || len(counts) > MaxHosts || slices.Min(counts) < 1 || slices.Max(counts) > MaxSlots {
-			t.Fatalf("ParseCounts(%q) returned %d counts from %d to %d", list, len(counts), slices.Min(counts), slices.Max(counts))
+			t.Fatalf("ParseCounts(%q) returned %d counts from %d to %d", list, len(counts), slices.Min(counts),
+				slices.Max(counts))
 		}
 		again, err := ParseCounts(strings.ReplaceAll(strings.Trim(fmt.Sprint(counts), "[]"), " ", ","))
 		if err != nil || !slices.Equal(again, counts) {

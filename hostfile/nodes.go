@@ -102,7 +102,8 @@ func expand(pattern string, limit int) ([]string, error) {
 			total *= pc.count // both are at most MaxHosts: no overflow
 		}
 		if total > limit {
-			return nil, fmt.Errorf("%s stands for too many hosts: want %d or fewer in all", quoteLine(pattern), MaxHosts)
+			return nil, fmt.Errorf("%s stands for too many hosts: want %d or fewer in all",
+				quoteLine(pattern), MaxHosts)
 		}
 	}
 	if longest > longestName {

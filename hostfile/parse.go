@@ -167,7 +167,8 @@ func (p *parser) mention(name string, it *item) error {
 	e.line, e.text = p.line, p.text
 	if it.user != "" {
 		if e.User != "" && e.User != it.user {
-			return p.errorf("user %q for %s, which had user %q before: want one user for each host", it.user, name, e.User)
+			return p.errorf("user %q for %s, which had user %q before: want one user for each host", it.user,
+				name, e.User)
 		}
 		e.User = it.user
 	}

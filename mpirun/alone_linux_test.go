@@ -77,11 +77,13 @@ func TestRanksWithoutTheirVariablesFail(t *testing.T) {
 		if status != 3 || out != "" || !strings.Contains(errs, lost) {
 			t.Errorf("%q: status %d, %q, %q; want 3 and %q", args, status, out, errs, lost)
 		}
-		if status, out, errs := runJob(t, append([]string{"-np", "1"}, args...)...); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
+		if status, out, errs := runJob(t, append([]string{"-np", "1"}, args...)...); status != 0 ||
+			!strings.Contains(out, "rank 0 of 1, ") {
 			t.Errorf("%q: status %d, %q, %q; want rank 0 of 1", args, status, out, errs)
 		}
 	}
-	if status, out, errs := runJob(t, "-np", "2", "env", "-i", env.Boot+"=alone", prog, "meet"); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
+	if status, out, errs := runJob(t, "-np", "2", "env", "-i", env.Boot+"=alone", prog, "meet"); status != 0 ||
+		!strings.Contains(out, "rank 0 of 1, ") {
 		t.Errorf("%s=alone: status %d, %q, %q; want rank 0 of 1", env.Boot, status, out, errs)
 	}
 }
@@ -110,8 +112,10 @@ func forAllUsers(t *testing.T, name string) string {
 func TestProgramsThatBeginTooLateFail(t *testing.T) {
 	t.Parallel()
 	const late = "its program began after the process that gompirun had started was over"
-	for _, prog := range []string{"rank meet", "rank meet 3>&- 4>&- 5>&-", "pmi 'cmd=init pmi_version=1 pmi_subversion=1'"} {
-		status, _, errs := runJob(t, "-np", "2", "sh", "-c", `p=$$; (while [ -d /proc/$p ]; do :; done; exec `+prog+`) & exit 0`)
+	for _, prog := range []string{"rank meet", "rank meet 3>&- 4>&- 5>&-",
+		"pmi 'cmd=init pmi_version=1 pmi_subversion=1'"} {
+		status, _, errs := runJob(t, "-np", "2", "sh", "-c",
+			`p=$$; (while [ -d /proc/$p ]; do :; done; exec `+prog+`) & exit 0`)
 		if status != 1 || !strings.Contains(errs, late) {
 			t.Errorf("%s: status %d, %q; want 1 and %q", prog, status, errs, late)
 		}

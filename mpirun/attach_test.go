@@ -19,13 +19,15 @@ import (
 func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"gdb", "dlv"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	// Rank 0 is a Go program that a shell has started, rank 1 none of ours.
-	k := startTalk(t, "-v", "-np", "1", "sh", "-c", "rank meet wait; true", ":", "-np", "1", "sh", "-c", "rank meet goodbye; sleep 1000")
+	k := startTalk(t, "-v", "-np", "1", "sh", "-c", "rank meet wait; true", ":", "-np", "1", "sh", "-c",
+		"rank meet goodbye; sleep 1000")
 	pids := map[string]string{}
 	ready := regexp.MustCompile(`rank 1 of 2, local 1 of 2`)
 	for line := range k.lines {
@@ -53,7 +55,8 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 	if out, status := debug("0"); status != 0 || !strings.Contains(out, "dlv attach "+pids["0"]+"\n") {
 		t.Errorf("status %d, %q; want dlv on process %s", status, out, pids["0"])
 	}
-	if out, status := debug("1", "-debugger", "echo debug"); status != 0 || !strings.HasPrefix(out, "gompirun: rank 1 is process ") || !strings.Contains(out, "\ndebug ") {
+	if out, status := debug("1", "-debugger", "echo debug"); status != 0 ||
+		!strings.HasPrefix(out, "gompirun: rank 1 is process ") || !strings.Contains(out, "\ndebug ") {
 		t.Errorf("status %d, %q; want the other debugger", status, out)
 	}
 	if out, status := debug("7"); status != 125 || !strings.Contains(out, "rank 7 does not run: the job has 2 ranks") {
@@ -84,7 +87,8 @@ func TestAttachNamesTheJobsThatRun(t *testing.T) {
 	for _, np := range []string{"1", "2"} {
 		k := startTalk(t, "-np", np, "sh", "-c", "echo ready; sleep 100"+np)
 		k.expect("ready")
-		want = append(want, fmt.Sprintf(`: process %d, -np %s "sh -c echo ready; sleep 100%s", for `, k.cmd.Process.Pid, np, np))
+		want = append(want, fmt.Sprintf(`: process %d, -np %s "sh -c echo ready; sleep 100%s", for `,
+			k.cmd.Process.Pid, np, np))
 	}
 	out, err := exec.Command("gompirun", "attach", "0").CombinedOutput()
 	for _, want := range want {

@@ -79,13 +79,15 @@ func TestTheEndOfAJobSparesOtherPIDNamespaces(t *testing.T) {
 	}
 	rsh := filepath.Join(t.TempDir(), "rsh")
 	writeProgram(t, rsh, "#!/bin/sh\nshift\nGOMAXPROCS=1 exec "+own+"sh -c \"$*\"\n") // few threads: like process ids
-	k := startTalk(t, "-q", "-rsh", rsh, "-H", "a,b,c,d", "-stdin", "all", "sh", "-c", "echo agent $PPID end; read go; echo alive")
+	k := startTalk(t, "-q", "-rsh", rsh, "-H", "a,b,c,d", "-stdin", "all", "sh", "-c",
+		"echo agent $PPID end; read go; echo alive")
 	agents := ""
 	for range 4 {
 		agents += k.expect("agent ")
 	}
 	for met, tries := false, 0; !met; tries++ {
-		other := startTalk(t, "-q", "-rsh", rsh, "-H", "e", "sh", "-c", "echo agent $PPID end; read go; exec kill -9 $PPID")
+		other := startTalk(t, "-q", "-rsh", rsh, "-H", "e", "sh", "-c",
+			"echo agent $PPID end; read go; exec kill -9 $PPID")
 		met = strings.Contains(agents, other.expect("agent "))
 		fmt.Fprintln(other.in)
 		if other.ends(125); tries == 100 {
@@ -109,7 +111,8 @@ func TestChildrenThatLiveOnAreInNoGroup(t *testing.T) {
 	pids := children(t, out)
 	wantAlive(t, pids)
 	for _, pid := range pids {
-		if group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)); err != nil || bytes.Contains(group, []byte("gompi-")) {
+		if group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)); err != nil ||
+			bytes.Contains(group, []byte("gompi-")) {
 			t.Errorf("process %d is in %q, %v", pid, group, err)
 		}
 	}

@@ -30,7 +30,8 @@ type debugger struct {
 
 var debuggers = []debugger{
 	{"gdb", "%s -nx -iex 'set pagination off' -p", "package gdb", "bt\ninfo functions main.await\ndetach\nquit\n",
-		[]string{`#0 +(0x\w+ in )?(internal/)?runtime[./]`, `void main\.await\(void\);`, `\[Inferior 1 \(process PID\) detached\]`}},
+		[]string{`#0 +(0x\w+ in )?(internal/)?runtime[./]`, `void main\.await\(void\);`,
+			`\[Inferior 1 \(process PID\) detached\]`}},
 	{"dlv", "%s attach", "go install github.com/go-delve/delve/cmd/dlv@latest", "goroutine 1 bt\nexit\nn\n",
 		[]string{`main\.await`, `waiter/main\.go:\d+`}},
 }

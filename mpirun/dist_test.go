@@ -36,13 +36,15 @@ func TestTheTarballIsWhole(t *testing.T) {
 	linksWork(t, root)
 	licencesAreThere(t, root)
 	version := inDir(t, root, "bin/gompirun", "-version")
-	if described := inDir(t, "..", "git", "describe", "--always", "--dirty"); !strings.Contains(version, "commit "+described+" (") {
+	if described := inDir(t, "..", "git", "describe", "--always", "--dirty"); !strings.Contains(version,
+		"commit "+described+" (") {
 		t.Errorf("version %q, want commit %s", version, described)
 	}
 
 	t.Run("install", func(t *testing.T) {
 		stage := t.TempDir()
-		inDir(t, root, "env", "PATH=/usr/bin:/bin", "make", "install", "GO=/nonexistent", "PREFIX=/opt/gompi", "DESTDIR="+stage)
+		inDir(t, root, "env", "PATH=/usr/bin:/bin", "make", "install", "GO=/nonexistent", "PREFIX=/opt/gompi",
+			"DESTDIR="+stage)
 		if got := inDir(t, stage, "opt/gompi/bin/gompirun", "-version"); got != version {
 			t.Errorf("version %q installed, want %q", got, version)
 		}

@@ -15,7 +15,8 @@ import (
 )
 
 // byHabit are variables that users of torchrun and Slurm export by habit.
-var byHabit = []string{"MASTER_PORT=12340", "MASTER_ADDR=nowhere.invalid", "WORLD_SIZE=7", "RANK=9", "LOCAL_RANK=8", "OMP_NUM_THREADS=3"}
+var byHabit = []string{"MASTER_PORT=12340", "MASTER_ADDR=nowhere.invalid", "WORLD_SIZE=7", "RANK=9", "LOCAL_RANK=8",
+	"OMP_NUM_THREADS=3"}
 
 // replacedLine is gompirun's line about the replaced variables.
 var replacedLine = regexp.MustCompile(`(?m)^gompirun: replaced for the ranks: LOCAL_RANK=8 by what each rank is, MASTER_ADDR=nowhere.invalid by \S+, MASTER_PORT=12340 by \d+, RANK=9 by what each rank is, WORLD_SIZE=7 by \d+ \(-master-addr `)
@@ -39,8 +40,10 @@ func checkEnvironments(t *testing.T, dir string, ranks, size int) {
 			}
 			vars[name] = value
 		}
-		got := fmt.Sprintf("RANK=%s WORLD_SIZE=%s LOCAL_RANK=%s OMP_NUM_THREADS=%s", vars["RANK"], vars["WORLD_SIZE"], vars["LOCAL_RANK"], vars["OMP_NUM_THREADS"])
-		if want := fmt.Sprintf("RANK=%d WORLD_SIZE=%d LOCAL_RANK=%s OMP_NUM_THREADS=3", r, size, vars["GOMPI_LOCAL_RANK"]); got != want {
+		got := fmt.Sprintf("RANK=%s WORLD_SIZE=%s LOCAL_RANK=%s OMP_NUM_THREADS=%s", vars["RANK"], vars["WORLD_SIZE"],
+			vars["LOCAL_RANK"], vars["OMP_NUM_THREADS"])
+		if want := fmt.Sprintf("RANK=%d WORLD_SIZE=%d LOCAL_RANK=%s OMP_NUM_THREADS=3", r, size,
+			vars["GOMPI_LOCAL_RANK"]); got != want {
 			t.Errorf("rank %d has %s, want %s", r, got, want)
 		}
 		masters[vars["MASTER_ADDR"]+":"+vars["MASTER_PORT"]] = true
@@ -82,16 +85,19 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 	t.Run("local", func(t *testing.T) { check(t, 2, 2, gompirun("-np", "2")) })
 	t.Run("restart", func(t *testing.T) {
 		again := "test -e $0 || { >$0; exit 1; }"
-		cmd := exec.Command("gompirun", append(append([]string{"-max-restarts", "1", "-np", "1"}, show...), ":", "-np", "1", "sh", "-c", again, t.TempDir()+"/again")...)
+		cmd := exec.Command("gompirun", append(append([]string{"-max-restarts", "1", "-np", "1"}, show...), ":", "-np",
+			"1", "sh", "-c", again, t.TempDir()+"/again")...)
 		check(t, 1, 2, cmd)
 	})
 	t.Run("ssh", func(t *testing.T) {
-		b := testbed.Make(t, testbed.Config{Hosts: 2, SSHD: func(int) string { return "SetEnv RANK=6 MASTER_PORT=7 SLURM_GTIDS=0" }})
+		b := testbed.Make(t, testbed.Config{Hosts: 2,
+			SSHD: func(int) string { return "SetEnv RANK=6 MASTER_PORT=7 SLURM_GTIDS=0" }})
 		check(t, 4, 4, gompirun("-rsh", b.RSH(), "-H", "host1:2,host2:2"))
 	})
 	t.Run("srun", func(t *testing.T) {
 		bed := testbed.NewSlurm(t, 2)
-		check(t, 4, 4, bed.Command("salloc", append([]string{"-Q", "-N2", "--ntasks-per-node=2", "gompirun"}, show...)...))
+		check(t, 4, 4, bed.Command("salloc", append([]string{"-Q", "-N2", "--ntasks-per-node=2", "gompirun"},
+			show...)...))
 	})
 	t.Run("nodes", func(t *testing.T) {
 		args := []string{"-nnodes", "2", "-rdzv-endpoint", place(t), "-start-timeout", "60", "-node-rank"}
@@ -108,7 +114,8 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 
 // A rank's own variables are not the user's.
 func TestVariablesOfARankAboveAreNotReported(t *testing.T) {
-	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-oversubscribe", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
+	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-oversubscribe", "-np", "2", "printenv", "RANK",
+		"WORLD_SIZE", "MASTER_PORT")
 	status, out, output := finish(t, cmd)
 	if status != 0 || strings.Count(out, "\n") != 6 || strings.Join(output, "") != "" {
 		t.Errorf("status %d, %q, said %q, want three values of two ranks and nothing said", status, out, output)
@@ -122,7 +129,8 @@ func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 	rsh := filepath.Join(t.TempDir(), "rsh")
 	script := "#!/bin/sh\nhost=$1; shift\nexec " + b.RSH() + ` host${host#pod} "unset SSH_CONNECTION; $*"` + "\n"
 	writeProgram(t, rsh, script)
-	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
+	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv",
+		"MASTER_ADDR"))
 	if want := b.Addr(2) + "\n" + b.Addr(2) + "\n"; status != 0 || out != want {
 		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(output, "\n"))
 	}
@@ -131,7 +139,8 @@ func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 func TestRanksThatAreAloneByTheUsersEnvironmentAreReported(t *testing.T) {
 	t.Setenv(env.Boot, "alone")
 	const warning = "GOMPI_BOOT=alone is set: each of 2 ranks is rank 0 of 1"
-	if status, out, errs := runJob(t, "-np", "2", "rank", "meet"); status != 0 || strings.Count(out, "rank 0 of 1,") != 2 || !strings.Contains(errs, warning) {
+	if status, out, errs := runJob(t, "-np", "2", "rank", "meet"); status != 0 ||
+		strings.Count(out, "rank 0 of 1,") != 2 || !strings.Contains(errs, warning) {
 		t.Errorf("status %d, %q, %q; want two ranks alone, and a line about it", status, out, errs)
 	}
 	for _, args := range [][]string{{"-np", "1", "rank", "meet"}, {"-x", env.Boot + "=", "-np", "2", "rank", "meet"}} {

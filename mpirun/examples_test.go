@@ -44,7 +44,8 @@ func TestSlurmExamples(t *testing.T) {
 		perOne int // ranks on each node
 		args   string
 	}{
-		{"handmade", []string{"--partition=all", "--nodes=3", "--cpus-per-task=4", "--mem=0"}, 3, 1, "main.py --net resnet18 --lr 1e-3 --epochs 50"},
+		{"handmade", []string{"--partition=all", "--nodes=3", "--cpus-per-task=4", "--mem=0"}, 3, 1,
+			"main.py --net resnet18 --lr 1e-3 --epochs 50"},
 		{"palmetto", []string{"--cpus-per-task=4", "--mem=0", "--gpus=4"}, 4, 2, "train.py --ddp --epochs 5"},
 		{"parallelcluster", []string{"--ntasks-per-node=2"}, 4, 2, "multigpu_torchrun.py 50 10"},
 	}
@@ -55,10 +56,12 @@ func TestSlurmExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := workplace(t, strings.Fields(tt.args)[0])
-			out := submit(t, bed, []string{"HOME=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}, dir, append(append(tt.asks, "--chdir="+dir), script)...)
+			out := submit(t, bed, []string{"HOME=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}, dir,
+				append(append(tt.asks, "--chdir="+dir), script)...)
 			var want []string
 			for r := range tt.ranks {
-				want = append(want, fmt.Sprintf("rank %d of %d local %d on n%d %s ", r, tt.ranks, r%tt.perOne, r/tt.perOne+1, tt.args))
+				want = append(want, fmt.Sprintf("rank %d of %d local %d on n%d %s ", r, tt.ranks, r%tt.perOne,
+					r/tt.perOne+1, tt.args))
 			}
 			wantLines(t, out, `(?m)^rank .*$`, want)
 		})
@@ -72,7 +75,8 @@ func TestSlurmWorkloads(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	bed := testbed.NewSlurm(t, 2)
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir, "gompi/examples/toy", "gompi/examples/cnn", "gompi/examples/movielens").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", dir, "gompi/examples/toy", "gompi/examples/cnn",
+		"gompi/examples/movielens").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for _, tt := range []struct{ script, flags, want string }{
@@ -102,8 +106,10 @@ func TestSlurmWorkloads(t *testing.T) {
 		if python == "" {
 			t.Skip("no python3 with torch: apt-get install python3-torch")
 		}
-		out, err := bed.Command("srun", "--mpi=none", "-N1", "-n2", "--cpu-bind=none", python, "../examples/pytorch/toy.py", "1").CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "of all 2 ranks") || !strings.Contains(string(out), "all ranks agree") {
+		out, err := bed.Command("srun", "--mpi=none", "-N1", "-n2", "--cpu-bind=none", python,
+			"../examples/pytorch/toy.py", "1").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "of all 2 ranks") ||
+			!strings.Contains(string(out), "all ranks agree") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
@@ -121,15 +127,18 @@ func TestOperatorExample(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("no command: [gompirun, ...]")
 	}
-	spec, err := cmdline.Parse(strings.Split(strings.ReplaceAll(line, `"`, ""), ", "), os.LookupEnv, func(line string) { t.Log(line) })
+	spec, err := cmdline.Parse(strings.Split(strings.ReplaceAll(line, `"`, ""), ", "), os.LookupEnv,
+		func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Reach.StartTimeout != 5*time.Minute || !slices.Equal(spec.Programs[0].Argv, []string{"train", "-epochs", "10"}) {
+	if spec.Reach.StartTimeout != 5*time.Minute ||
+		!slices.Equal(spec.Programs[0].Argv, []string{"train", "-epochs", "10"}) {
 		t.Errorf("%+v", spec)
 	}
 	const mounted = "/etc/mpi/hostfile"
-	operator := map[string]string{"K_MPI_JOB_ROLE": "launcher", "OMPI_MCA_orte_default_hostfile": mounted, "OMPI_MCA_orte_set_default_slots": "2"}
+	operator := map[string]string{"K_MPI_JOB_ROLE": "launcher", "OMPI_MCA_orte_default_hostfile": mounted,
+		"OMPI_MCA_orte_set_default_slots": "2"}
 	machine := allocation.Surroundings{
 		Getenv: func(name string) string { return operator[name] },
 		Read: func(file string) ([]byte, error) {

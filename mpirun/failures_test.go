@@ -123,36 +123,52 @@ const (
 
 var disasters = []disaster{
 	// Ranks.
-	{name: "a rank exits with a status", early: true, run: sh(ready + `test $RANK = 3 && { echo no disk >&2; exit 7; }; sleep 1000`), status: 7,
+	{name: "a rank exits with a status", early: true,
+		run: sh(ready + `test $RANK = 3 && { echo no disk >&2; exit 7; }; sleep 1000`), status: 7,
 		first: `^gompirun: rank 3 on host2 exited with status 7 \(pid \d+\)$`},
-	{name: "a rank is killed", run: sh(idle), strike: func(s *scene) { syscall.Kill(s.on(2, "setsid sleep 1000 & echo")[0], syscall.SIGKILL) }, status: 137,
+	{name: "a rank is killed", run: sh(idle),
+		strike: func(s *scene) { syscall.Kill(s.on(2, "setsid sleep 1000 & echo")[0], syscall.SIGKILL) }, status: 137,
 		first: `^gompirun: rank \d on host2 was killed by signal 9 \(SIGKILL\)`},
-	{name: "a rank breaks down", early: true, run: sh(ready + `test $RANK = 1 && kill -SEGV $$; sleep 1000`), status: 139,
-		first: `^gompirun: rank 1 on host1 was killed by signal 11 \(SIGSEGV\)`},
+	{name: "a rank breaks down", early: true, run: sh(ready + `test $RANK = 1 && kill -SEGV $$; sleep 1000`),
+		status: 139,
+		first:  `^gompirun: rank 1 on host1 was killed by signal 11 \(SIGSEGV\)`},
 	{name: "a rank aborts", early: true, run: []string{"rank", "say", "3:abort", "wait"}, status: 13,
 		first: `^gompirun: rank 3 on host2 aborted the job with status 13: no disk$`},
-	{name: "a rank ends without goodbye", early: true, run: []string{"rank", "say", "0:wait", "1:wait", "2:wait"}, status: 1,
+	{name: "a rank ends without goodbye", early: true,
+		run: []string{"rank", "say", "0:wait", "1:wait", "2:wait"}, status: 1,
 		first: `^gompirun: rank 3 on host2 ended with status 0 without closing its communicators`},
 	{name: "a rank is killed amid messages", run: []string{"loop"}, status: 137,
 		strike: func(s *scene) { syscall.Kill(s.on(2, "loop")[0], syscall.SIGKILL) },
 		first:  `^gompirun: rank \d on host2 was killed by signal 9 \(SIGKILL\)`},
-	{name: "a rank is stopped when another fails", early: true, run: sh(ready + `test $RANK = 3 && kill -STOP $$; test $RANK = 0 && { sleep 0.3; exit 5; }; sleep 1000`), status: 5,
+	{name: "a rank is stopped when another fails", early: true,
+		run: sh(ready + `test $RANK = 3 && kill -STOP $$; test $RANK = 0 && { sleep 0.3; exit 5; }; sleep 1000`), status: 5,
 		first: `^gompirun: rank 0 on host1 exited with status 5`},
-	{name: "ranks ignore TERM", early: true, flags: "-kill-delay 0.3", run: sh(`trap "" TERM; ` + ready + `test $RANK = 2 && exit 6; while :; do sleep 1; done`), status: 6,
+	{name: "ranks ignore TERM", early: true, flags: "-kill-delay 0.3",
+		run: sh(`trap "" TERM; ` + ready + `test $RANK = 2 && exit 6; while :; do sleep 1; done`), status: 6,
 		first: `^gompirun: rank 2 on host2 exited with status 6`},
-	{name: "ranks leave daemons", early: true, run: sh(`setsid sh -c 'setsid sleep 1000 & sleep 1000' >/dev/null 2>&1 & ` + ready), status: 0,
+	{name: "ranks leave daemons", early: true,
+		run: sh(`setsid sh -c 'setsid sleep 1000 & sleep 1000' >/dev/null 2>&1 & ` + ready), status: 0,
 		first: `processes that ranks left behind, and were killed: \d+`},
 
 	// The user.
-	{name: "the user interrupts", run: sh(idle), strike: signalLauncher(syscall.SIGINT), status: 130, first: `^gompirun: interrupted: ending the job; once more kills it$`},
-	{name: "the user interrupts twice", flags: "-kill-delay 1000", run: sh(`trap "" INT TERM; ` + ready + `while :; do sleep 1; done`), strike: signalLauncher(syscall.SIGINT, syscall.SIGINT),
+	{name: "the user interrupts", run: sh(idle), strike: signalLauncher(syscall.SIGINT), status: 130,
+		first: `^gompirun: interrupted: ending the job; once more kills it$`},
+	{name: "the user interrupts twice", flags: "-kill-delay 1000",
+		run:    sh(`trap "" INT TERM; ` + ready + `while :; do sleep 1; done`),
+		strike: signalLauncher(syscall.SIGINT, syscall.SIGINT),
 		status: 130, first: `interrupted`},
-	{name: "TERM lets ranks save", flags: "-q -kill-delay 100", run: sh(`trap "sleep 0.2; echo saved; exit 0" TERM; sleep 1000 & ` + ready + `wait`), strike: signalLauncher(syscall.SIGTERM),
+	{name: "TERM lets ranks save", flags: "-q -kill-delay 100",
+		run:    sh(`trap "sleep 0.2; echo saved; exit 0" TERM; sleep 1000 & ` + ready + `wait`),
+		strike: signalLauncher(syscall.SIGTERM),
 		status: 143, first: `^gompirun: ended by signal 15 \(terminated\)$`, output: `(?s)(saved.*){4}`},
-	{name: "the terminal is gone", flags: "-q", run: sh(idle), strike: signalLauncher(syscall.SIGHUP), status: 129, first: `^gompirun: ended by signal 1 \(hangup\)$`},
-	{name: "ranks flood their output", flags: "-q", run: sh(ready + `yes`), strike: signalLauncher(syscall.SIGINT), status: 130, first: `^gompirun: interrupted$`},
-	{name: "the time is over", flags: "-q -timeout 20", run: sh(idle), status: 124, first: `^gompirun: time limit of 20s reached$`},
-	{name: "a collective lacks a rank when the time is over", flags: "-timeout 20", run: []string{"stall", "allreduce"}, early: true, status: 124,
+	{name: "the terminal is gone", flags: "-q", run: sh(idle), strike: signalLauncher(syscall.SIGHUP), status: 129,
+		first: `^gompirun: ended by signal 1 \(hangup\)$`},
+	{name: "ranks flood their output", flags: "-q", run: sh(ready + `yes`), strike: signalLauncher(syscall.SIGINT),
+		status: 130, first: `^gompirun: interrupted$`},
+	{name: "the time is over", flags: "-q -timeout 20", run: sh(idle), status: 124,
+		first: `^gompirun: time limit of 20s reached$`},
+	{name: "a collective lacks a rank when the time is over", flags: "-timeout 20", run: []string{"stall", "allreduce"},
+		early: true, status: 124,
 		first: `^gompirun: allreduce\(4 float32, sum\) number 2: arrived: rank 0-1,3; missing: rank 2$`},
 
 	// gompirun.
@@ -167,17 +183,24 @@ var disasters = []disaster{
 	}, status: 125, first: `^gompirun: the agent on host2 `},
 
 	// Agents.
-	{name: "an agent is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, agentProcess), status: 125, first: `^gompirun: the agent on host2 .*killed by signal 9`},
-	{name: "an agent is terminated", flags: "-q", run: sh(idle), strike: kill(syscall.SIGTERM, agentProcess), status: 125, first: `^gompirun: the agent on host2 .*killed by signal 15`},
-	{name: "a watchdog is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, wardenProcess), status: 125, first: `^gompirun: the agent on host2 `},
+	{name: "an agent is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, agentProcess), status: 125,
+		first: `^gompirun: the agent on host2 .*killed by signal 9`},
+	{name: "an agent is terminated", flags: "-q", run: sh(idle), strike: kill(syscall.SIGTERM, agentProcess),
+		status: 125, first: `^gompirun: the agent on host2 .*killed by signal 15`},
+	{name: "a watchdog is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, wardenProcess),
+		status: 125, first: `^gompirun: the agent on host2 `},
 
 	// Hosts and the network.
-	{name: "a login is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, "sshd: root"), status: 125, first: `^gompirun: the agent on host2 `},
+	{name: "a login is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, "sshd: root"), status: 125,
+		first: `^gompirun: the agent on host2 `},
 
 	// Jobs that never start.
-	{name: "there is no such program", flags: "-q", run: []string{"no-such-program"}, early: true, status: 127, first: `^gompirun: rank \d on host[12]: cannot find "no-such-program"`},
-	{name: "the program cannot be run", flags: "-q", run: []string{"/etc/passwd"}, early: true, status: 126, first: `^gompirun: rank \d on host[12]: cannot run "/etc/passwd"`},
-	{name: "there is no such host", flags: "-q -H host1:2,nosuch.invalid:2", run: sh(idle), early: true, status: 125, first: `^gompirun: .*nosuch\.invalid`},
+	{name: "there is no such program", flags: "-q", run: []string{"no-such-program"}, early: true, status: 127,
+		first: `^gompirun: rank \d on host[12]: cannot find "no-such-program"`},
+	{name: "the program cannot be run", flags: "-q", run: []string{"/etc/passwd"}, early: true, status: 126,
+		first: `^gompirun: rank \d on host[12]: cannot run "/etc/passwd"`},
+	{name: "there is no such host", flags: "-q -H host1:2,nosuch.invalid:2", run: sh(idle), early: true, status: 125,
+		first: `^gompirun: .*nosuch\.invalid`},
 }
 
 // Disasters shown only by silence, with fast heartbeats: of gompirun and agents, and of hosts and
@@ -190,7 +213,8 @@ var silentProcesses = []disaster{
 	}, status: 125, first: `^gompirun: (gompirun itself did not run for (9\.|[1-9]\d)|the agent on host[12] is lost: ssh exited with status 125: gompirun: agent: nothing heard from gompirun for 9s, )`},
 	{name: "an agent is stopped", run: sh(idle), strike: kill(syscall.SIGSTOP, agentProcess), status: 125,
 		first: `^gompirun: (host2: nothing heard for|the agent on host2 )`},
-	{name: "an agent and its ranks are stopped", run: sh(idle), strike: kill(syscall.SIGSTOP, agentProcess, "sleep 1000"), status: 125,
+	{name: "an agent and its ranks are stopped", run: sh(idle),
+		strike: kill(syscall.SIGSTOP, agentProcess, "sleep 1000"), status: 125,
 		first: `^gompirun: (host2: nothing heard for|the agent on host2 )`},
 	{name: "an agent is stopped and gompirun killed", run: sh(idle), strike: func(s *scene) {
 		kill(syscall.SIGSTOP, agentProcess)(s)
@@ -199,8 +223,10 @@ var silentProcesses = []disaster{
 }
 
 var silentHosts = []disaster{
-	{name: "a host is frozen, and thaws", run: sh(idle), strike: kill(syscall.SIGSTOP, "sshd: root", wardenProcess, agentProcess, "sleep 1000"),
-		after:  kill(syscall.SIGCONT, "sleep 1000", agentProcess, wardenProcess, "sshd: root"), // who thaws last is the first to see the end
+	{name: "a host is frozen, and thaws", run: sh(idle),
+		strike: kill(syscall.SIGSTOP, "sshd: root", wardenProcess, agentProcess, "sleep 1000"),
+		// who thaws last is the first to see the end
+		after:  kill(syscall.SIGCONT, "sleep 1000", agentProcess, wardenProcess, "sshd: root"),
 		status: 125, first: `^gompirun: host2: nothing heard for .*; 2 ranks from 2 to 3 lost with it$`},
 	{name: "a cable is cut", run: sh(idle), strike: func(s *scene) { s.bed.Cut(2) }, status: 125,
 		first: `^gompirun: host2: nothing heard for .*; 2 ranks from 2 to 3 lost with it$`},
@@ -281,7 +307,8 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 	text, _ := os.ReadFile(printed.Name())
 	first := ""
 	for line := range strings.Lines(string(text)) {
-		isStarved := starved.MatchString(line) && !regexp.MustCompile(d.first).MatchString(strings.TrimSuffix(line, "\n"))
+		isStarved := starved.MatchString(line) &&
+			!regexp.MustCompile(d.first).MatchString(strings.TrimSuffix(line, "\n"))
 		if first == "" && strings.HasPrefix(line, "gompirun: ") && !isStarved {
 			first = strings.TrimSuffix(line, "\n")
 		}
@@ -333,7 +360,8 @@ func (s *scene) logins() []testbed.Process {
 		line, _ := os.ReadFile(dir)
 		pid, _ := strconv.Atoi(strings.Split(dir, "/")[2])
 		if bytes.Contains(line, []byte(s.bed.SSHConfig)) && pid != s.cmd.Process.Pid {
-			found = append(found, testbed.Process{PID: pid, Command: string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))})
+			found = append(found, testbed.Process{PID: pid,
+				Command: string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))})
 		}
 	}
 	return found

@@ -63,7 +63,8 @@ func runLine(t *testing.T, dir, line string) (stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	line = strings.NewReplacer("mpirun ", "gompirun ", "./prog", "echo hello", " a:2,b:2", " localhost:2,127.0.0.2:2", " a,b", " localhost,127.0.0.2").Replace(line)
+	line = strings.NewReplacer("mpirun ", "gompirun ", "./prog", "echo hello", " a:2,b:2", " localhost:2,127.0.0.2:2",
+		" a,b", " localhost,127.0.0.2").Replace(line)
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = dir

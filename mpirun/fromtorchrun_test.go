@@ -66,7 +66,8 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 		ranks int
 		args  string
 	}{
-		{[]string{`torchrun --standalone --nproc_per_node=4 multigpu_torchrun.py 50 10`}, 4, "multigpu_torchrun.py 50 10"},
+		{[]string{`torchrun --standalone --nproc_per_node=4 multigpu_torchrun.py 50 10`}, 4,
+			"multigpu_torchrun.py 50 10"},
 		{[]string{`time torchrun \
     --nnodes=1 \
     --nproc_per_node=2 \
@@ -75,7 +76,8 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
     --rdzv_endpoint=$HOSTNAME:3000 \
     train.py --ddp --epochs 5`}, 2, "train.py --ddp --epochs 5"},
 	}
-	for _, script := range []string{"multinode_ddp.py", "multinode_gpu_ddp.py", "pytorch_multinode_ddp_mpi.py", "pytorch_multinode_ddp_mpi_gpu.py"} {
+	for _, script := range []string{"multinode_ddp.py", "multinode_gpu_ddp.py", "pytorch_multinode_ddp_mpi.py",
+		"pytorch_multinode_ddp_mpi_gpu.py"} {
 		line := `torchrun --nproc-per-node=1 --nnodes=2 --node-rank=0 --rdzv-id=456 --rdzv-backend=c10d --rdzv-endpoint=10.0.0.1:29603 ` + script + ` 1000 1000`
 		tests = append(tests, struct {
 			lines []string
@@ -86,12 +88,14 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Fields(tt.args)[0], func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, strings.Fields(tt.args)[0]), []byte(torchStandIn), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, strings.Fields(tt.args)[0]), []byte(torchStandIn),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			out := runLines(t, dir, tt.lines)
 			for rank := range tt.ranks {
-				want := "rank " + string(rune('0'+rank)) + " of " + string(rune('0'+tt.ranks)) + " met: " + tt.args + "\n"
+				want := "rank " + string(rune('0'+rank)) + " of " + string(rune('0'+tt.ranks)) + " met: " +
+					tt.args + "\n"
 				if strings.Count(out, want) != 1 {
 					t.Errorf("want %q once:\n%s", want, out)
 				}
@@ -113,10 +117,12 @@ func TestLinesForTorchrunsUsersRun(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"train.py": torchStandIn, "pkg/train.py": torchStandIn, "train": "#!/bin/sh\necho met $RANK", "token": testToken, "hosts": "localhost\n127.0.0.2\n",
+		"train.py": torchStandIn, "pkg/train.py": torchStandIn, "train": "#!/bin/sh\necho met $RANK",
+		"token": testToken, "hosts": "localhost\n127.0.0.2\n",
 	} {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o700)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777),
+			os.WriteFile(file, []byte(text), 0o700)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +163,8 @@ func runLines(t *testing.T, dir string, lines []string) string {
 	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	out, err := cmd.CombinedOutput()
-	if len(lines) > 1 && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 || strings.HasPrefix(string(out), "unshare: ") {
+	if len(lines) > 1 && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 ||
+		strings.HasPrefix(string(out), "unshare: ") {
 		t.Skipf("no network of its own here: %s", out)
 	}
 	if err != nil {

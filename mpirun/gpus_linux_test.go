@@ -42,7 +42,8 @@ func topoScript(t *testing.T, text string) string {
 func withDevices(name string, near ...string) *topo.Host {
 	h := &topo.Host{Driver: "570.86"}
 	for i, cpus := range near {
-		h.Devices = append(h.Devices, topo.Device{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Name: "NVIDIA H200", CPUs: cpus})
+		h.Devices = append(h.Devices, topo.Device{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i),
+			Name: "NVIDIA H200", CPUs: cpus})
 	}
 	return h
 }
@@ -76,27 +77,42 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 	}{
 		{"without a word", plain, "", "-np 1", 0, []string{"all in any order"}, "^$"},
 		{"one each", plain, "", "-np 3 -gpus-per-rank 1", 0, []string{"0" + inOrder, "1" + inOrder, "2" + inOrder}, ""},
-		{"as many ranks as it makes sense", plain, "", "-gpus-per-rank 2", 0, []string{"0,1" + inOrder, "2,3" + inOrder}, ""},
+		{"as many ranks as it makes sense", plain, "", "-gpus-per-rank 2", 0,
+			[]string{"0,1" + inOrder, "2,3" + inOrder}, ""},
 		{"hydra's word", plain, "", "-np 1 -gpus-per-proc 3", 0, []string{"0,1,2" + inOrder}, ""},
 		{"shared by neighbours", plain, "CUDA_VISIBLE_DEVICES=2,GPU-a-0", "-np 4 -gpus-per-rank 1", 0,
 			[]string{"2" + inOrder, "2" + inOrder, "GPU-a-0" + inOrder, "GPU-a-0" + inOrder}, ""},
-		{"slices", cut, "", "-np 3 -gpus-per-rank 1", 0, []string{"0" + inOrder, "MIG-x" + inOrder, "MIG-y" + inOrder}, ""},
-		{"slices by name", cut, "CUDA_VISIBLE_DEVICES=MIG-y,MIG-x", "-np 2 -gpus-per-rank 1", 0, []string{"MIG-y" + inOrder, "MIG-x" + inOrder}, ""},
-		{"counted", plain, "CUDA_VISIBLE_DEVICES=0,3,1", "-nproc-per-node gpu", 0, []string{"0,3,1 in any order", "0,3,1 in any order", "0,3,1 in any order"}, ""},
-		{"counted, with -x", plain, "CUDA_VISIBLE_DEVICES=0", "-nproc-per-node auto -x CUDA_VISIBLE_DEVICES=3,2 -gpus-per-rank 1", 0, []string{"3" + inOrder, "2" + inOrder}, ""},
-		{"near, all are seen", plain, "", "-np 1 -bind-to gpu", 0, []string{"0,1,2,3" + inOrder}, "-bind-to gpu leaves ranks unbound: localhost does not tell"},
-		{"up to one that is not there", plain, "CUDA_VISIBLE_DEVICES=1,9,0", "-np 2 -gpus-per-rank 1", 0, []string{"1" + inOrder, "1" + inOrder},
+		{"slices", cut, "", "-np 3 -gpus-per-rank 1", 0,
+			[]string{"0" + inOrder, "MIG-x" + inOrder, "MIG-y" + inOrder}, ""},
+		{"slices by name", cut, "CUDA_VISIBLE_DEVICES=MIG-y,MIG-x", "-np 2 -gpus-per-rank 1", 0,
+			[]string{"MIG-y" + inOrder, "MIG-x" + inOrder}, ""},
+		{"counted", plain, "CUDA_VISIBLE_DEVICES=0,3,1", "-nproc-per-node gpu", 0,
+			[]string{"0,3,1 in any order", "0,3,1 in any order", "0,3,1 in any order"}, ""},
+		{"counted, with -x", plain, "CUDA_VISIBLE_DEVICES=0",
+			"-nproc-per-node auto -x CUDA_VISIBLE_DEVICES=3,2 -gpus-per-rank 1", 0,
+			[]string{"3" + inOrder, "2" + inOrder}, ""},
+		{"near, all are seen", plain, "", "-np 1 -bind-to gpu", 0, []string{"0,1,2,3" + inOrder},
+			"-bind-to gpu leaves ranks unbound: localhost does not tell"},
+		{"up to one that is not there", plain, "CUDA_VISIBLE_DEVICES=1,9,0", "-np 2 -gpus-per-rank 1", 0,
+			[]string{"1" + inOrder, "1" + inOrder},
 			"^gompirun: localhost: of the 3 GPUs in CUDA_VISIBLE_DEVICES=1,9,0 there are 1,"},
-		{"exclusive", exclusive, "", "-np 4 -gpus-per-rank 1", 0, []string{"0" + inOrder, "0" + inOrder, "1" + inOrder, "1" + inOrder},
+		{"exclusive", exclusive, "", "-np 4 -gpus-per-rank 1", 0,
+			[]string{"0" + inOrder, "0" + inOrder, "1" + inOrder, "1" + inOrder},
 			`^gompirun: ranks share GPUs in EXCLUSIVE_PROCESS mode, .*: localhost \(gpu 1\); nvidia-smi -c DEFAULT`},
-		{"too few", plain, "", "-np 3 -gpus-per-rank 2", statusFailed, nil, "^gompirun: -gpus-per-rank 2: localhost has 4 GPUs for 3 ranks: want fewer"},
-		{"none to be seen", plain, "CUDA_VISIBLE_DEVICES=", "-np 1 -gpus-per-rank 1", statusFailed, nil, "localhost has 0 GPUs for 1 rank"},
-		{"none to count", plain, "CUDA_VISIBLE_DEVICES=-1", "-nproc-per-node gpu", statusFailed, nil, "localhost has no NVIDIA GPU"},
+		{"too few", plain, "", "-np 3 -gpus-per-rank 2", statusFailed, nil,
+			"^gompirun: -gpus-per-rank 2: localhost has 4 GPUs for 3 ranks: want fewer"},
+		{"none to be seen", plain, "CUDA_VISIBLE_DEVICES=", "-np 1 -gpus-per-rank 1", statusFailed, nil,
+			"localhost has 0 GPUs for 1 rank"},
+		{"none to count", plain, "CUDA_VISIBLE_DEVICES=-1", "-nproc-per-node gpu", statusFailed, nil,
+			"localhost has no NVIDIA GPU"},
 		{"two slices", cut, "", "-np 1 -gpus-per-rank 2", statusFailed, nil, "a process can use one MIG slice only"},
-		{"lost", &topo.Host{Devices: plain.Devices[1:], Warnings: []string{"GPU 0 is left out: it has fallen off the bus"}}, "", "-np 2 -gpus-per-rank 1", 0,
+		{"lost", &topo.Host{Devices: plain.Devices[1:],
+			Warnings: []string{"GPU 0 is left out: it has fallen off the bus"}}, "", "-np 2 -gpus-per-rank 1", 0,
 			[]string{"GPU-a-1" + inOrder, "GPU-a-2" + inOrder}, "^gompirun: localhost: GPU 0 is left out"},
-		{"no library", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -gpus-per-rank 1", statusFailed, nil, "^gompirun: localhost: no GPU is known: NVML: no library$"},
-		{"no library, and no need of one", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -v -nproc-per-node auto", 0, []string{"all in any order"},
+		{"no library", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -gpus-per-rank 1", statusFailed, nil,
+			"^gompirun: localhost: no GPU is known: NVML: no library$"},
+		{"no library, and no need of one", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -v -nproc-per-node auto",
+			0, []string{"all in any order"},
 			"^gompirun: localhost: of GPUs only what the kernel tells is known: NVML: no library$"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,13 +120,15 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 			if tt.vars == "" {
 				vars = nil
 			}
-			status, out, output := onGPUs(t, topoProgram(t, tt.host), vars, append(strings.Fields(tt.args), "sh", "-c", sees)...)
+			status, out, output := onGPUs(t, topoProgram(t, tt.host), vars,
+				append(strings.Fields(tt.args), "sh", "-c", sees)...)
 			want := ""
 			for i, line := range tt.out {
 				want += fmt.Sprintf("%d sees %s\n", i, line)
 			}
 			if status != tt.status || sorted(out) != sorted(want) {
-				t.Errorf("status %d, want %d, and\n%swant\n%s\n%s", status, tt.status, out, want, strings.Join(output, "\n"))
+				t.Errorf("status %d, want %d, and\n%swant\n%s\n%s", status, tt.status, out, want,
+					strings.Join(output, "\n"))
 			}
 			matches(t, tt.args, output, tt.output)
 		})
@@ -118,7 +136,8 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 }
 
 func TestLocalRanksCanBeVirtual(t *testing.T) {
-	args := []string{"-q", "--standalone", "--nproc-per-node", "2", "--virtual-local-rank", "sh", "-c", `echo $RANK on $LOCAL_RANK sees $CUDA_VISIBLE_DEVICES, locally $GOMPI_LOCAL_RANK`}
+	args := []string{"-q", "--standalone", "--nproc-per-node", "2", "--virtual-local-rank", "sh", "-c",
+		`echo $RANK on $LOCAL_RANK sees $CUDA_VISIBLE_DEVICES, locally $GOMPI_LOCAL_RANK`}
 	status, out, output := onGPUs(t, topoProgram(t, withDevices("a", "", "")), nil, args...)
 	if want := "0 on 0 sees 0, locally 0\n1 on 0 sees 1, locally 1\n"; status != 0 || sorted(out) != sorted(want) {
 		t.Errorf("status %d:\n%swant\n%s%q", status, out, want, output)
@@ -127,7 +146,8 @@ func TestLocalRanksCanBeVirtual(t *testing.T) {
 
 func TestProgramsThatSeeDifferentGPUsAreNotGivenSome(t *testing.T) {
 	dir := topoProgram(t, withDevices("a", "", ""))
-	args := []string{"-gpus-per-rank", "1", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=0", "true", ":", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=1", "true"}
+	args := []string{"-gpus-per-rank", "1", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=0", "true", ":", "-np", "1", "-x",
+		"CUDA_VISIBLE_DEVICES=1", "true"}
 	status, _, output := onGPUs(t, dir, nil, args...)
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
@@ -145,11 +165,13 @@ func TestAGompiTopoThatFails(t *testing.T) {
 		{"echo GPUs", `gompi-topo: "GPUs`},
 		{"kill -9 $$", "gompi-topo: signal: killed$"},
 	} {
-		status, out, output := onGPUs(t, topoScript(t, tt.script+"\n"), nil, "-v", "-np", "2", "-bind-to", "gpu", "sh", "-c", sees)
+		status, out, output := onGPUs(t, topoScript(t, tt.script+"\n"), nil, "-v", "-np", "2", "-bind-to", "gpu",
+			"sh", "-c", sees)
 		if status != 0 || strings.Count(out, "sees all in any order") != 2 {
 			t.Errorf("%s: status %d: %s%q", tt.script, status, out, output)
 		}
-		matches(t, tt.script, output, "^gompirun: localhost: no GPU is known: .*"+tt.want, "leaves ranks unbound: localhost has no GPU")
+		matches(t, tt.script, output, "^gompirun: localhost: no GPU is known: .*"+tt.want,
+			"leaves ranks unbound: localhost has no GPU")
 	}
 	cmd := exec.Command("gompirun", "-v", "-np", "1", "-report-bindings", "true")
 	status, _, output := finish(t, cmd)
@@ -216,19 +238,22 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 		t.Skip("needs two CPUs")
 	}
 	a, z := cpus[0], cpus[len(cpus)-1]
-	paths := map[int]string{1: topoProgram(t, withDevices("a", z, a)), 2: topoProgram(t, withDevices("b", a, a, a, a)), 3: t.TempDir()}
+	paths := map[int]string{1: topoProgram(t, withDevices("a", z, a)), 2: topoProgram(t, withDevices("b", a, a, a, a)),
+		3: t.TempDir()}
 	b := testbed.Make(t, testbed.Config{Hosts: 3, SSHD: func(i int) string {
 		return "SetEnv PATH=" + paths[i] + ":/usr/bin:/bin"
 	}})
 	const script = sees + `; grep Cpus_allowed_list /proc/self/status`
-	status, out, output := remotely(t, b, "-tag-output", "-report-bindings", "-display-map", "-gpus-per-rank", "1", "-bind-to", "gpu", "-H", "host1:2", "sh", "-c", script)
+	status, out, output := remotely(t, b, "-tag-output", "-report-bindings", "-display-map", "-gpus-per-rank", "1",
+		"-bind-to", "gpu", "-H", "host1:2", "sh", "-c", script)
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
 	lines := strings.Split(out, "\n")
 	matches(t, "ranks", lines, `^\[0\]<stdout>: ?0 sees 0 PCI_BUS_ID$`, `^\[1\]<stdout>: ?1 sees 1 PCI_BUS_ID$`,
 		`^\[0\]<stdout>: ?Cpus_allowed_list:\s+`+z+`$`, `^\[1\]<stdout>: ?Cpus_allowed_list:\s+`+a+`$`)
-	matches(t, "said", output, `^host1: 2 ranks on 2 slots, .*2 GPUs, by ssh$`, `^  rank 0  local 0  cpus `+z+`, gpu 0  sh$`,
+	matches(t, "said", output, `^host1: 2 ranks on 2 slots, .*2 GPUs, by ssh$`,
+		`^  rank 0  local 0  cpus `+z+`, gpu 0  sh$`,
 		`^gompirun: rank 1 on host1: bound to cpus `+a+`, gpu 1$`)
 
 	status, out, output = remotely(t, b, "-np", "5", "-gpus-per-rank", "1", "-H", "host1:2,host2:3", "sh", "-c", sees)
@@ -238,8 +263,10 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 
 	// The launcher's variable holds where a host has none of its own.
 	t.Setenv("CUDA_VISIBLE_DEVICES", "1,0")
-	status, out, output = remotely(t, b, "-nproc-per-node", "gpu", "-gpus-per-rank", "1", "-H", "host1:2,host2:4", "sh", "-c", sees)
-	if want := "0 sees 1 PCI_BUS_ID\n1 sees 0 PCI_BUS_ID\n2 sees 1 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"; status != 0 || sorted(out) != sorted(want) {
+	status, out, output = remotely(t, b, "-nproc-per-node", "gpu", "-gpus-per-rank", "1", "-H", "host1:2,host2:4",
+		"sh", "-c", sees)
+	if want := "0 sees 1 PCI_BUS_ID\n1 sees 0 PCI_BUS_ID\n2 sees 1 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"; status != 0 ||
+		sorted(out) != sorted(want) {
 		t.Errorf("status %d: %swant %s%q", status, out, want, output)
 	}
 	os.Unsetenv("CUDA_VISIBLE_DEVICES") // until Setenv's cleanup
@@ -251,14 +278,16 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 	}
 	refused := `^gompirun: -gpus-per-rank 2: host1 has 2 GPUs for 2 ranks, host3 has 0 GPUs for 1 rank: want fewer`
 	if kernel, _ := filepath.Glob("/proc/driver/nvidia/gpus/*"); kernel == nil {
-		matches(t, "refusal", output, refused, `^gompirun: host3: no GPU is known: gompi-topo is not beside gompirun, nor in PATH$`)
+		matches(t, "refusal", output, refused,
+			`^gompirun: host3: no GPU is known: gompi-topo is not beside gompirun, nor in PATH$`)
 	}
 
 	status, lines = examineBed(t, b, "-H", "host1,host2,host3")
 	if status != 0 {
 		t.Errorf("doctor: status %d", status)
 	}
-	matches(t, "doctor", lines, `^host1 .* 2, driver 570\.86 `, `^host1 +1 +NVIDIA H200 +- .* `+a+` +`, `^host2 +3 +NVIDIA H200 `)
+	matches(t, "doctor", lines, `^host1 .* 2, driver 570\.86 `, `^host1 +1 +NVIDIA H200 +- .* `+a+` +`,
+		`^host2 +3 +NVIDIA H200 `)
 	b.AwaitEmpty(soon)
 }
 
@@ -266,7 +295,8 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 func TestNodesGiveTheirOwnGPUs(t *testing.T) {
 	at, path := place(t), "PATH="+topoProgram(t, withDevices("n", "", "", "", ""))+":"+os.Getenv("PATH")
 	start := func(rank, visible string) *node {
-		return startNode(t, []string{testToken, path, "CUDA_VISIBLE_DEVICES=" + visible}, "-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at,
+		return startNode(t, []string{testToken, path, "CUDA_VISIBLE_DEVICES=" + visible}, "-q", "-nnodes", "2",
+			"-node-rank", rank, "-rdzv-endpoint", at,
 			"-nproc-per-node", "gpu", "-gpus-per-rank", "1", "sh", "-c", sees)
 	}
 	one, zero := start("1", "3,2,0"), start("0", "1")

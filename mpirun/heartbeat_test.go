@@ -15,7 +15,8 @@ import (
 // The kernel tells when an agent on this machine ends. Until then it is only stopped.
 func TestAStoppedAgentOnThisMachineIsReportedAndContinues(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	k := startTalk(t, "-heartbeat", "1", "-np", "2", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.02; done`)
+	k := startTalk(t, "-heartbeat", "1", "-np", "2", "sh", "-c",
+		`trap "exit 0" USR1; echo ready; while :; do sleep 0.02; done`)
 	k.expect("ready")
 	k.expect("ready")
 	agent := childrenOf(k.cmd.Process.Pid)[0]

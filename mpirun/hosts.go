@@ -31,8 +31,10 @@ func readFile(name string) ([]byte, error) {
 // planInput returns the origin of a job's hosts, its hosts, and its programs with the hosts that
 // each may use. The hosts' cores and GPUs are not known yet. warn logs the interpretation of the
 // lists.
-func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string)) (*allocation.Allocation, []hostfile.Host, []plan.Program, error) {
-	ask := allocation.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile, Several: spec.Rendezvous.Endpoint != ""}
+func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string)) (*allocation.Allocation,
+	[]hostfile.Host, []plan.Program, error) {
+	ask := allocation.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile,
+		Several: spec.Rendezvous.Endpoint != ""}
 	for _, p := range spec.Programs {
 		if f := spec.Policy.Rankfile; f != nil && p.Hosts == "" {
 			p.Hosts = f.HostList()
@@ -59,7 +61,8 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 
 // pick returns the first hosts that programs may use, as many as r, the range of -nnodes, allows,
 // and the programs with their parts of these hosts.
-func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host, []plan.Program, error) {
+func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host,
+	[]plan.Program, error) {
 	usable := make([]bool, len(hosts))
 	for _, p := range programs {
 		for i := range hosts {

@@ -26,7 +26,8 @@ func TestPickTakesTheFirstHostsThatProgramsMayUse(t *testing.T) {
 	if want := []hostfile.Share{{Host: 0, Slots: 1}, {Host: 1, Slots: 3}}; !reflect.DeepEqual(programs[0].Hosts, want) {
 		t.Errorf("the first program has %v, want %v", programs[0].Hosts, want)
 	}
-	if picked, _, err := pick(cmdline.NodeRange{Least: 1, Most: 9}, hosts, []plan.Program{{}}); err != nil || len(picked) != 4 {
+	if picked, _, err := pick(cmdline.NodeRange{Least: 1, Most: 9}, hosts, []plan.Program{{}}); err != nil ||
+		len(picked) != 4 {
 		t.Errorf("picked %v, %v; want all", picked, err)
 	}
 	if _, _, err := pick(cmdline.NodeRange{Least: 3, Most: 3}, hosts, []plan.Program{share(1, 3)}); err == nil {

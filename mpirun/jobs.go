@@ -60,7 +60,8 @@ func printJobs(w io.Writer, jobs []monitor.Job, spec *cmdline.Ps) error {
 	case spec.Prometheus:
 		text = monitor.Metrics(jobs)
 	default:
-		text = []byte(monitor.Table(jobs, slices.ContainsFunc(jobs, func(j monitor.Job) bool { return j.User != os.Geteuid() })))
+		text = []byte(monitor.Table(jobs, slices.ContainsFunc(jobs,
+			func(j monitor.Job) bool { return j.User != os.Geteuid() })))
 	}
 	if err == nil {
 		_, err = w.Write(text)

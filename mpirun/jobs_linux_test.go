@@ -41,7 +41,8 @@ func TestJobsAreTheirUsersAndRoots(t *testing.T) {
 	ownJob, theirJob := strconv.Itoa(mine.cmd.Process.Pid), strconv.Itoa(theirs.Process.Pid)
 
 	text, err := other("ps").CombinedOutput()
-	if err != nil || !strings.Contains(string(text), " "+theirJob+" ") || strings.Contains(string(text), " "+ownJob+" ") {
+	if err != nil || !strings.Contains(string(text), " "+theirJob+" ") ||
+		strings.Contains(string(text), " "+ownJob+" ") {
 		t.Errorf("they see %s, %v; want process %s, not %s", text, err, theirJob, ownJob)
 	}
 	text, err = other("kill", ownJob).CombinedOutput()

@@ -48,7 +48,8 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	lines := started(t, cmd)
 	for range np {
 		if line, err := lines.ReadString('\n'); err != nil {
-			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np, l.output.String())
+			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np,
+				l.output.String())
 		}
 	}
 	agents := childrenOf(cmd.Process.Pid)
@@ -260,8 +261,10 @@ func TestWhatAWrapperLeavesBehindMaySave(t *testing.T) {
 		{"Ctrl-C", nil, wrapper, func(k *talk) { k.cmd.Process.Signal(syscall.SIGINT) }, 130},
 		{"Ctrl-C, detached", nil, detached, func(k *talk) { k.cmd.Process.Signal(syscall.SIGINT) }, 130},
 		{"the time limit", []string{"-timeout", "2"}, wrapper, func(*talk) {}, 124},
-		{"another rank's failure", []string{"-np", "1", "sh", "-c", "read l; exit 7", ":"}, wrapper, func(k *talk) { k.in.Close() }, 7},
-		{"the wrapper's own failure", nil, "sh -c '" + saves + "' & read l; kill -9 $$", func(k *talk) { k.in.Close() }, 137},
+		{"another rank's failure", []string{"-np", "1", "sh", "-c", "read l; exit 7", ":"}, wrapper,
+			func(k *talk) { k.in.Close() }, 7},
+		{"the wrapper's own failure", nil, "sh -c '" + saves + "' & read l; kill -9 $$",
+			func(k *talk) { k.in.Close() }, 137},
 		{"-recover", []string{"-recover"}, wrapper, func(k *talk) { k.cmd.Process.Signal(syscall.SIGTERM) }, 143},
 	}
 	for _, tt := range tests {

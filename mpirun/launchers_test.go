@@ -194,7 +194,8 @@ func TestAbortEndsTheJobUnderOtherLaunchers(t *testing.T) {
 // Without any way to meet, the ranks end at once, and one of them explains at length.
 func TestRanksThatCannotMeetSaySoOnce(t *testing.T) {
 	status, out, errs := variables()(t, 4)
-	if status != 3 || out != "" || strings.Count(errs, "each would be rank 0 of 1, 4 times") != 1 || strings.Count(errs, "\n") != 4 {
+	if status != 3 || out != "" || strings.Count(errs, "each would be rank 0 of 1, 4 times") != 1 ||
+		strings.Count(errs, "\n") != 4 {
 		t.Errorf("status %d, %q, %q; want one long line and three short ones", status, out, errs)
 	}
 }
@@ -249,7 +250,8 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 	torchrun := func(t *testing.T, variables []string, args ...string) (int, string, string) {
 		t.Helper()
 		// Without these two, PyTorch 1.13 fails under Python 3.11; no rank has local rank 9.
-		return runCommand(t, "env", slices.Concat(variables, []string{"/usr/bin/torchrun", "--redirects=9:1", "--tee=9:1", "--no_python"}, args)...)
+		return runCommand(t, "env", slices.Concat(variables,
+			[]string{"/usr/bin/torchrun", "--redirects=9:1", "--tee=9:1", "--no_python"}, args)...)
 	}
 	// Its --standalone is port 29400, where a second torchrun joins the first one's
 	// store, and fails when that ends. Port 0 is any free port.
@@ -265,7 +267,8 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 		var outs, errs [2]string
 		for node := range 2 {
 			all.Go(func() {
-				statuses[node], outs[node], errs[node] = torchrun(t, []string{testToken}, "--nnodes=2", fmt.Sprintf("--node_rank=%d", node),
+				statuses[node], outs[node], errs[node] = torchrun(t, []string{testToken}, "--nnodes=2",
+					fmt.Sprintf("--node_rank=%d", node),
 					"--master_addr=127.0.0.1", fmt.Sprintf("--master_port=%d", port), "--nproc_per_node=2", "world")
 			})
 		}
@@ -309,7 +312,8 @@ func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
 			t.Errorf("%s: rank 3 was killed: statuses %v, want %v\n%s", way, statuses, want, errs)
 		}
 	}
-	status, out, errs := runJob(t, "-rsh", b.RSH(), "-q", "-np", "6", "-H", "host1:2,host2:2,host3:2", compileMPI(t, "mpicc.mpich"))
+	status, out, errs := runJob(t, "-rsh", b.RSH(), "-q", "-np", "6", "-H", "host1:2,host2:2,host3:2",
+		compileMPI(t, "mpicc.mpich"))
 	wantWorld(t, 6, status, out, errs)
 }
 
@@ -329,7 +333,8 @@ func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
 	var errs [3]string
 	begun := make(chan struct{}, 3)
 	for r := range 3 {
-		cmd := b.Command(r+1, "env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=3", "GOMPI_RDZV=file://"+shared, self, "run", "-1")
+		cmd := b.Command(r+1, "env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=3", "GOMPI_RDZV=file://"+shared, self,
+			"run", "-1")
 		var output strings.Builder
 		cmd.Stderr = &output
 		out := started(t, cmd)

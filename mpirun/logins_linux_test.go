@@ -47,10 +47,13 @@ func TestEveryLoginShellStartsAgents(t *testing.T) {
 	copyProgram(t, "gompirun", gompirun)
 	for i, shell := range shells {
 		for _, how := range []string{"gompirun", gompirun} {
-			cmd := exec.Command(how, "-q", "-rsh", b.RSH(), "-H", b.Name(i+1), "-wdir", "/", "sh", "-c", "hostname; getent passwd root")
+			cmd := exec.Command(how, "-q", "-rsh", b.RSH(), "-H", b.Name(i+1), "-wdir", "/", "sh", "-c",
+				"hostname; getent passwd root")
 			status, out, output := finish(t, cmd)
-			if want := b.Name(i+1) + "\nroot:"; status != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, ":"+shell+"\n") {
-				t.Errorf("%s, %s: status %d, %q; want 0 and %q and the shell\n%s", shell, how, status, out, want, strings.Join(output, "\n"))
+			if want := b.Name(i+1) + "\nroot:"; status != 0 || !strings.HasPrefix(out, want) ||
+				!strings.Contains(out, ":"+shell+"\n") {
+				t.Errorf("%s, %s: status %d, %q; want 0 and %q and the shell\n%s", shell, how, status, out, want,
+					strings.Join(output, "\n"))
 			}
 		}
 	}
@@ -78,14 +81,17 @@ func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
 	copyProgram(t, "gompirun", gompirun)
 	copyProgram(t, "rank", filepath.Join(private, "rank"))
 	for i := 1; i < len(setups); i++ {
-		cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(i)+":2", "-wdir", "/", "-preload-binary", private+"/rank", "meet", "goodbye")
+		cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(i)+":2", "-wdir", "/", "-preload-binary",
+			private+"/rank", "meet", "goodbye")
 		status, out, output := finish(t, cmd)
 		if status != 0 || strings.Count(out, "cards [0 1]") != 2 {
-			t.Errorf("%s: status %d, %q; want 0 and two cards\n%s", setups[i-1], status, out, strings.Join(output, "\n"))
+			t.Errorf("%s: status %d, %q; want 0 and two cards\n%s", setups[i-1], status, out,
+				strings.Join(output, "\n"))
 		}
 	}
 	_, _, output := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(len(setups)), "true"))
-	matches(t, "no folder", output, `^gompirun: host4: .*no folder to put gompirun in.*`+home+`/gompi-0: .*No space left on device; `+tmp+`/gompi-0: .*noexec`)
+	matches(t, "no folder", output, `^gompirun: host4: .*no folder to put gompirun in.*`+home+
+		`/gompi-0: .*No space left on device; `+tmp+`/gompi-0: .*noexec`)
 }
 
 // Ranks have the umask of a login, whether gompirun has just been sent to their host or was there.
@@ -98,7 +104,8 @@ func TestRanksHaveTheUmaskOfALogin(t *testing.T) {
 	gompirun := filepath.Join(private, "gompirun")
 	copyProgram(t, "gompirun", gompirun)
 	for _, how := range []string{"sent", "found"} {
-		status, out, output := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", "host1", "-wdir", "/", "sh", "-c", "umask"))
+		status, out, output := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", "host1", "-wdir", "/",
+			"sh", "-c", "umask"))
 		if status != 0 || out != "0022\n" {
 			t.Errorf("%s: status %d, %q; want 0022\n%s", how, status, out, strings.Join(output, "\n"))
 		}
@@ -114,8 +121,10 @@ func TestTheReasonOfAFailedLoginIsReported(t *testing.T) {
 	}
 	hosts := []struct{ sshd, setup, want string }{
 		{"PubkeyAuthentication no", "", `root@.*: Permission denied \(password\); want a key that ssh may use without asking`},
-		{"ForceCommand echo only sftp here; exit 1", "", `ssh exited with status 1: .*; the host says: only sftp here$`},
-		{"", asShell(t, "/usr/sbin/nologin"), `ssh exited with status 1: .*; the host says: This account is currently not available.$`},
+		{"ForceCommand echo only sftp here; exit 1", "",
+			`ssh exited with status 1: .*; the host says: only sftp here$`},
+		{"", asShell(t, "/usr/sbin/nologin"),
+			`ssh exited with status 1: .*; the host says: This account is currently not available.$`},
 		{"", "", `Host key verification failed; its key is not the one that is known \(.*known_hosts:4\): if it has been installed anew, remove that \(ssh-keygen .*\) and log in by hand once`},
 	}
 	b := testbed.Make(t, testbed.Config{
@@ -147,15 +156,18 @@ func TestTheReasonOfAFailedLoginIsReported(t *testing.T) {
 // Limits of a host that are too low for its agent are named, however low they are.
 func TestLimitsOfOtherHostsAreNamed(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	limits := []string{"ulimit -n 6;", "ulimit -n 9;", "ulimit -n 12;", "ulimit -u 9; exec setpriv --reuid 54321 --clear-groups"}
+	limits := []string{"ulimit -n 6;", "ulimit -n 9;", "ulimit -n 12;",
+		"ulimit -u 9; exec setpriv --reuid 54321 --clear-groups"}
 	b := testbed.Make(t, testbed.Config{Hosts: len(limits), SSHD: func(i int) string {
 		return `ForceCommand ` + limits[i-1] + ` sh -c "$SSH_ORIGINAL_COMMAND"`
 	}})
-	status, _, output := remotely(t, b, "-q", "-launch-agent", forAllUsers(t, "gompirun"), "-H", "host1,host2,host3,host4", "true")
+	status, _, output := remotely(t, b, "-q", "-launch-agent", forAllUsers(t, "gompirun"), "-H",
+		"host1,host2,host3,host4", "true")
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
 	}
 	const files = `exited with status 125: gompirun: agent: too many open files: the hard limit is %d \(ulimit -Hn\), and np=1 on one host needs up to 97`
-	matches(t, "limits", output, `^gompirun: host1: .* `+fmt.Sprintf(files, 6), `^gompirun: host2: .* `+fmt.Sprintf(files, 9), `^gompirun: host3: .* `+fmt.Sprintf(files, 12),
+	matches(t, "limits", output, `^gompirun: host1: .* `+fmt.Sprintf(files, 6),
+		`^gompirun: host2: .* `+fmt.Sprintf(files, 9), `^gompirun: host3: .* `+fmt.Sprintf(files, 12),
 		`^gompirun: host4: .*: there may be 9 threads and processes by this user's limit \(ulimit -u\), and there are \d+: want 12 more`)
 }

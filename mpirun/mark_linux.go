@@ -29,7 +29,8 @@ func newMark() *mark {
 		blockSignal(syscall.SIGTTOU)
 		if signal.Ignored(syscall.SIGTTOU) {
 			var action [8]uint64 // the default action is all zero
-			unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(syscall.SIGTTOU), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+			unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(syscall.SIGTTOU),
+				uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		}
 		for do := range m.ask {
 			do()

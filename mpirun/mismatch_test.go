@@ -86,7 +86,8 @@ func TestRootsThatDifferBetweenHosts(t *testing.T) {
 		for _, then := range []string{"close", "bcast"} {
 			t.Run(what+" "+then, func(t *testing.T) {
 				t.Parallel()
-				parts(t, exec.Command("gompirun", "-rsh", bed.RSH(), "-H", "host1:2,host2:2", "parting", what, then), 4, what)
+				parts(t, exec.Command("gompirun", "-rsh", bed.RSH(), "-H", "host1:2,host2:2", "parting", what,
+					then), 4, what)
 			})
 		}
 	}

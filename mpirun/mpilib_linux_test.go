@@ -82,7 +82,8 @@ func withRPATH(t *testing.T, compiler string) string {
 func areRanks(t *testing.T, what string, n int, library string, status int, out, errs string) {
 	t.Helper()
 	for r := range n {
-		for _, want := range []string{fmt.Sprintf("rank %d of %d: sum %d\n", r, n, n*(n-1)/2), fmt.Sprintf("rank %d on %s", r, library)} {
+		for _, want := range []string{fmt.Sprintf("rank %d of %d: sum %d\n", r, n, n*(n-1)/2),
+			fmt.Sprintf("rank %d on %s", r, library)} {
 			if strings.Count(out, want) != 1 {
 				t.Errorf("%s: no %q", what, want)
 			}
@@ -115,7 +116,8 @@ func TestMPIProgramsRunOnTheLibraryThatIsChosen(t *testing.T) {
 		{"Open MPI on gompi", []string{"-mpi-lib", "gompi", openMPI}, asOpenMPI},
 		{"Open MPI, an RPATH", []string{held}, asOpenMPI},
 		{"Open MPI, a script", []string{"sh", "-c", openMPI + " library; true"}, asOpenMPI},
-		{"Open MPI, the user's folder", []string{"-x", "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu", openMPI}, asOpenMPI},
+		{"Open MPI, the user's folder", []string{"-x", "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
+			openMPI}, asOpenMPI},
 		{"MPICH", []string{mpich}, "MPICH Version:"},
 		{"MPICH on its own", []string{"-mpi-lib", "own", mpich}, "MPICH Version:"},
 		{"MPICH on gompi", []string{"-mpi-lib", "gompi", mpich}, asMPICH},
@@ -126,16 +128,20 @@ func TestMPIProgramsRunOnTheLibraryThatIsChosen(t *testing.T) {
 		status, out, errs := runCommand(t, gompirun, args...)
 		areRanks(t, tt.what, 4, tt.library, status, out, errs)
 	}
-	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2", openMPI, "library", ":", "-np", "1", mpich, "library")
-	if status != 0 || strings.Count(out, asOpenMPI) != 2 || strings.Count(out, asMPICH) != 1 || strings.Count(out, " of 3: sum 3\n") != 3 {
+	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2", openMPI,
+		"library", ":", "-np", "1", mpich, "library")
+	if status != 0 || strings.Count(out, asOpenMPI) != 2 || strings.Count(out, asMPICH) != 1 ||
+		strings.Count(out, " of 3: sum 3\n") != 3 {
 		t.Errorf("both in one job: status %d\n%s%s", status, out, errs)
 	}
 	const refusal = "each of 2 would be rank 0 of 1; want no -mpi-lib own, or Open MPI's mpirun, as in: mpirun -np 2 "
 	t.Setenv(env.MPILib, "own")
-	if status, _, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "2", openMPI); status != statusFailed || !strings.Contains(errs, refusal) {
+	if status, _, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "2",
+		openMPI); status != statusFailed || !strings.Contains(errs, refusal) {
 		t.Errorf("Open MPI on its own: status %d, %q; want %d and %q", status, errs, statusFailed, refusal)
 	}
-	status, out, errs = runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2", openMPI, "library")
+	status, out, errs = runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2",
+		openMPI, "library")
 	areRanks(t, "a flag beside the variable", 2, asOpenMPI, status, out, errs)
 }
 
@@ -185,15 +191,19 @@ func TestMPIProgramsOnGompiFailAsItsOwnDo(t *testing.T) {
 				"rank 1 called MPI_Allreduce(1 MPI_INT, MPI_SUM)", " called MPI_Allreduce(1 MPI_DOUBLE, MPI_SUM)"}},
 			{"differ", 16, []string{"rank 1 called MPI_Bcast(4 bytes, root 0)", " called MPI_Barrier()"}},
 			{"finalize", 16, []string{"rank 1 called MPI_Finalize()", " called MPI_Barrier()"}},
-			{"returned", 1, []string{" ended with status 0 although MPI_Finalize had failed (pid ", "): MPI_ERR_OTHER: rank ",
+			{"returned", 1, []string{" ended with status 0 although MPI_Finalize had failed (pid ",
+				"): MPI_ERR_OTHER: rank ",
 				"rank 1 called MPI_Finalize()", " called MPI_Barrier()", "gompirun: then: rank "}},
 			{"truncate", 15, []string{"gompirun: rank 0 on localhost aborted the job with status 15: MPI_Recv on MPI_COMM_WORLD: MPI_ERR_TRUNCATE: " +
 				"rank 0: peer 1 (host localhost): message longer than the buffer: 8 bytes for a buffer of 4\n"}},
 		} {
-			status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "3", prog, tt.what, "1")
+			status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "3", prog,
+				tt.what, "1")
 			lacks := func(want string) bool { return !strings.Contains(errs, want) }
-			if status != tt.status || slices.ContainsFunc(tt.want, lacks) || tt.what == "abort" && strings.Contains(errs, "then: rank 1 ") {
-				t.Errorf("%s %s: status %d, want %d; %q lacks one of %q\n%s", prog, tt.what, status, tt.status, errs, tt.want, out)
+			if status != tt.status || slices.ContainsFunc(tt.want, lacks) ||
+				tt.what == "abort" && strings.Contains(errs, "then: rank 1 ") {
+				t.Errorf("%s %s: status %d, want %d; %q lacks one of %q\n%s", prog, tt.what, status, tt.status, errs,
+					tt.want, out)
 			}
 		}
 	}
@@ -204,7 +214,8 @@ func TestMPIProgramsThatHangAreReported(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	for _, prog := range progs {
-		status, out, errs := runCommand(t, gompirun, "-oversubscribe", "-mpi-lib", "gompi", "-stall-warning", "0", "-timeout", "15", "-np", "6", prog, "hang")
+		status, out, errs := runCommand(t, gompirun, "-oversubscribe", "-mpi-lib", "gompi", "-stall-warning", "0",
+			"-timeout", "15", "-np", "6", prog, "hang")
 		for _, want := range []string{
 			"MPI_Iallreduce(1 MPI_DOUBLE, MPI_MAX) number 4 on MPI_COMM_WORLD: arrived: rank 0; missing: rank 1-5\n",
 			"rank 0 is in MPI_Iallreduce(1 MPI_DOUBLE, MPI_MAX) number 4 on MPI_COMM_WORLD at MPI_Waitall for ",
@@ -231,7 +242,8 @@ func TestMPIProgramsRunOnGompiAcrossHosts(t *testing.T) {
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	b := testbed.New(t, 2)
 	for i, library := range []string{asOpenMPI, asMPICH} {
-		status, out, errs := runCommand(t, gompirun, "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-mpi-lib", "gompi", progs[i], "library")
+		status, out, errs := runCommand(t, gompirun, "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-mpi-lib",
+			"gompi", progs[i], "library")
 		areRanks(t, "two hosts", 4, library, status, out, errs)
 	}
 	status, out, _ := runCommand(t, gompirun, "doctor", "-rsh", b.RSH(), "-H", "host1,host2")
@@ -250,7 +262,8 @@ func TestHostsAreSentMPILibraries(t *testing.T) {
 	}})
 	gompirun := filepath.Join(private, "gompirun")
 	copyProgram(t, built, gompirun)
-	if err := os.CopyFS(filepath.Join(private, "lib"), os.DirFS(filepath.Join(filepath.Dir(built), "lib"))); err != nil {
+	if err := os.CopyFS(filepath.Join(private, "lib"),
+		os.DirFS(filepath.Join(filepath.Dir(built), "lib"))); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) (int, string, string) {

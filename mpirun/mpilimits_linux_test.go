@@ -45,8 +45,10 @@ func TestWhereARankHasCrashedCanBeSeen(t *testing.T) {
 		t.Skip("no gdb")
 	}
 	dir := t.TempDir()
-	for limit, tells := range map[string]string{"0": "gompirun: to see where it is then: gompirun ...", "unlimited": "gompirun: where it was: "} {
-		status, _, errs := runCommand(t, "sh", "-c", `ulimit -c `+limit+`; cd "$1"; shift; exec "$@"`, "sh", dir, gompirun, "-np", "1", prog, "crash", "1")
+	for limit, tells := range map[string]string{"0": "gompirun: to see where it is then: gompirun ...",
+		"unlimited": "gompirun: where it was: "} {
+		status, _, errs := runCommand(t, "sh", "-c", `ulimit -c `+limit+`; cd "$1"; shift; exec "$@"`, "sh", dir,
+			gompirun, "-np", "1", prog, "crash", "1")
 		_, command, told := strings.Cut(errs, tells)
 		if status != 139 || !told {
 			t.Errorf("ulimit -c %s: status %d, %s\nwant %q", limit, status, errs, tells)
@@ -55,7 +57,8 @@ func TestWhereARankHasCrashedCanBeSeen(t *testing.T) {
 		if command, _, _ = strings.Cut(command, "\n"); limit == "0" {
 			command = gompirun + " -np 1" + command
 		}
-		if _, out, errs := runCommand(t, "sh", "-c", command); !strings.Contains(out, "rounds (") || !strings.Contains(out, "counted.c:") {
+		if _, out, errs := runCommand(t, "sh", "-c", command); !strings.Contains(out, "rounds (") ||
+			!strings.Contains(out, "counted.c:") {
 			t.Errorf("%s: %s%s\nwant the function that has crashed", command, out, errs)
 		}
 	}

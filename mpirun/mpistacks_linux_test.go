@@ -15,19 +15,22 @@ func TestStacksOfAProgramInCAreItsOwn(t *testing.T) {
 	t.Parallel() // it waits
 	prog, _ := countsOfMPI(t)
 	gompirun, _ := withMPI(t)
-	all := []string{"rank 0 stands in\n  | thread ", "rank 1 stands in\n  | thread ", "PMPI_Barrier() in ", "pause() ", "rounds() at ", "counted.c:", "main() at "}
+	all := []string{"rank 0 stands in\n  | thread ", "rank 1 stands in\n  | thread ", "PMPI_Barrier() in ", "pause() ",
+		"rounds() at ", "counted.c:", "main() at "}
 	cases := map[string][]string{"/none": append(all, "  | install gdb to see more")}
 	if _, err := exec.LookPath("gdb"); err == nil {
 		cases[os.Getenv("PATH")] = all
 	}
 	for path, wants := range cases {
-		status, _, errs := runCommand(t, gompirun, "-np", "2", "-timeout", "5", "-get-stack-traces", "-x", "PATH="+path, prog, "hang", "2")
+		status, _, errs := runCommand(t, gompirun, "-np", "2", "-timeout", "5", "-get-stack-traces", "-x", "PATH="+path,
+			prog, "hang", "2")
 		for _, want := range wants {
 			if !strings.Contains(errs, want) {
 				t.Errorf("PATH=%s: %q is not in\n%s", path, want, errs)
 			}
 		}
-		if status != 124 || strings.Contains(errs, "goroutine ") || strings.Contains(errs, "debugger") || strings.Contains(errs, "libgompi-mpi.so") {
+		if status != 124 || strings.Contains(errs, "goroutine ") || strings.Contains(errs, "debugger") ||
+			strings.Contains(errs, "libgompi-mpi.so") {
 			t.Errorf("PATH=%s: status %d, want 124, and nothing of gompi's own:\n%s", path, status, errs)
 		}
 	}
@@ -58,7 +61,8 @@ waits() if os.environ["GOMPI_RANK"] == "0" else computes()
 		t.Fatal(err)
 	}
 	status, _, errs := runCommand(t, gompirun, "-np", "2", "-timeout", "5", "-get-stack-traces", "python3", script)
-	for _, want := range []string{"hang.py\", line 6 in waits", "hang.py\", line 12 in <module>", "hang.py\", line 9 in computes"} {
+	for _, want := range []string{"hang.py\", line 6 in waits", "hang.py\", line 12 in <module>",
+		"hang.py\", line 9 in computes"} {
 		if !strings.Contains(errs, want) && !strings.Contains(errs, strings.Replace(want, "line 9", "line 10", 1)) {
 			t.Errorf("%q is not in\n%s", want, errs)
 		}

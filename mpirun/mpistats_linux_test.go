@@ -18,7 +18,8 @@ func countsOfMPI(t *testing.T) (prog string, summary func(args ...string) *repor
 	t.Helper()
 	gompirun, _ := withMPI(t)
 	prog = filepath.Join(t.TempDir(), "counted")
-	compile := exec.Command("gcc", "-g", "-pthread", "-o", prog, "-I", filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
+	compile := exec.Command("gcc", "-g", "-pthread", "-o", prog, "-I",
+		filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
 		"testdata/mpi/counted.c", filepath.Join(filepath.Dir(gompirun), "lib/abi/libmpi_abi.so.1"))
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
@@ -49,7 +50,8 @@ func summaryOfMPI(t *testing.T, gompirun string, args ...string) *report.Summary
 func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 	prog, summary := countsOfMPI(t)
 	want := []string{
-		"MPI_Allgather 28 896", "MPI_Allreduce 40 320", "MPI_Allreduce 4000 32000", "MPI_Barrier 4 0", "MPI_Finalize 4 0", "MPI_Isend 2000 1600000",
+		"MPI_Allgather 28 896", "MPI_Allreduce 40 320", "MPI_Allreduce 4000 32000", "MPI_Barrier 4 0",
+		"MPI_Finalize 4 0", "MPI_Isend 2000 1600000",
 		"MPI_Recv 2000 1600000", "MPI_Sendrecv 4 800000", "MPI_Wait 2000 0",
 	}
 	for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=mix", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
@@ -66,7 +68,8 @@ func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 			continue
 		}
 		for slow := range 4 {
-			s, ok := until(isLate([]int{slow}, ""), func() *report.Summary { return summary("-x", how, prog, "work", fmt.Sprint(slow)) })
+			s, ok := until(isLate([]int{slow}, ""),
+				func() *report.Summary { return summary("-x", how, prog, "work", fmt.Sprint(slow)) })
 			if !ok {
 				t.Errorf("%s: late %v, want %d: %s", how, s.Late, slow, s.Verdict)
 			}
@@ -82,11 +85,14 @@ func TestTheRankOfMPIThatWorksAloneIsNamed(t *testing.T) {
 		what, rounds string
 		late         int
 		where        string
-	}{{"alone", "10", 0, "in MPI_Finalize at mpi/counted.c:"}, {"once", "2000", 1, "in MPI_Barrier at mpi/counted.c:"}} {
+	}{{"alone", "10", 0, "in MPI_Finalize at mpi/counted.c:"},
+		{"once", "2000", 1, "in MPI_Barrier at mpi/counted.c:"}} {
 		for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
-			s, ok := until(isLate([]int{tt.late}, tt.where), func() *report.Summary { return summary("-x", how, prog, tt.what, tt.rounds) })
+			s, ok := until(isLate([]int{tt.late}, tt.where),
+				func() *report.Summary { return summary("-x", how, prog, tt.what, tt.rounds) })
 			if !ok {
-				t.Errorf("%s, %s: late %v, %s (%s); want %v, %q", tt.what, how, s.Late, s.Verdict, s.Where, tt.late, tt.where)
+				t.Errorf("%s, %s: late %v, %s (%s); want %v, %q", tt.what, how, s.Late, s.Verdict, s.Where,
+					tt.late, tt.where)
 			}
 		}
 	}
@@ -97,7 +103,8 @@ func TestTheRankOfMPIThatWorksAloneIsNamed(t *testing.T) {
 func TestBytesAreThoseOfTheThreadThatMovesThem(t *testing.T) {
 	prog, summary := countsOfMPI(t)
 	s := summary(prog, "threads", "50")
-	want := []string{"MPI_Comm_dup 4 0", "MPI_Finalize 4 0", "MPI_Recv 1 8", "MPI_Recv 50 52428800", "MPI_Send 1 8", "MPI_Send 50 52428800"}
+	want := []string{"MPI_Comm_dup 4 0", "MPI_Finalize 4 0", "MPI_Recv 1 8", "MPI_Recv 50 52428800", "MPI_Send 1 8",
+		"MPI_Send 50 52428800"}
 	if got := sites(t, s, "mpi/counted.c:"); !slices.Equal(got, want) {
 		t.Errorf("sites:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -124,7 +131,8 @@ func TestCallsOfMPI4PyAreCountedAtTheirLines(t *testing.T) {
 		return fmt.Sprintf("mpi/lines.py:%d", 1+strings.Count(strings.Split(string(text), "  # "+mark+"\n")[0], "\n"))
 	}
 	want := []string{
-		"MPI_Allreduce " + at("late") + " 20", "MPI_Allreduce " + at("operator") + " 2", "MPI_Allreduce " + at("step") + " 2000",
+		"MPI_Allreduce " + at("late") + " 20", "MPI_Allreduce " + at("operator") + " 2",
+		"MPI_Allreduce " + at("step") + " 2000",
 		"MPI_Barrier " + at("exit") + " 2", "MPI_Barrier " + at("thread") + " 10", "MPI_Bcast " + at("object") + " 4",
 		"MPI_Comm_dup " + at("dup") + " 2", "MPI_Comm_free " + at("free") + " 2",
 	}

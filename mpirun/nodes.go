@@ -63,7 +63,8 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	}
 	isToken := func(kv string) bool { return strings.HasPrefix(kv, env.Token+"=") }
 	return &rendezvous.Offer{
-		Version: ctl.Version, JobName: spec.RunID, Least: spec.Nodes.Least, Most: spec.Nodes.Most, Node: spec.Rendezvous.NodeRank, Host: host,
+		Version: ctl.Version, JobName: spec.RunID, Least: spec.Nodes.Least, Most: spec.Nodes.Most,
+		Node: spec.Rendezvous.NodeRank, Host: host,
 		Ranks: ranks, Program: job.WireProgram(spec.Programs[0]), Environ: slices.DeleteFunc(os.Environ(), isToken),
 	}
 }
@@ -90,7 +91,8 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 	if spec.Timeout > 0 && spec.Timeout < limit {
 		status, limit = statusTimeout, spec.Timeout
 	}
-	ctx, stop := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("not all nodes are there after %v", limit))
+	ctx, stop := context.WithTimeoutCause(context.Background(), limit,
+		fmt.Errorf("not all nodes are there after %v", limit))
 	defer stop()
 	log := func(line string) {
 		if !spec.Quiet {
@@ -98,7 +100,8 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 		}
 	}
 	own, place := ownOffer(spec), spec.RendezvousEndpoint()
-	host := &rendezvous.Server{Own: own, Token: token, Log: log, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
+	host := &rendezvous.Server{Own: own, Token: token, Log: log, LastCall: spec.Rendezvous.LastCall,
+		Beat: spec.Heartbeat}
 	isHost, err := listen(host, place)
 	if err != nil {
 		return statusFailed, err
@@ -157,7 +160,8 @@ type joinedNodes struct {
 
 // newJoinedNodes names the nodes. Several nodes on one machine have one host name.
 func newJoinedNodes(own *rendezvous.Offer, nodes []*rendezvous.Node) *joinedNodes {
-	m := &joinedNodes{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{}, offers: map[string]*rendezvous.Offer{own.Host: own}}
+	m := &joinedNodes{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{},
+		offers: map[string]*rendezvous.Offer{own.Host: own}}
 	for _, n := range nodes {
 		name := n.Offer.Host
 		if m.offers[name] != nil {

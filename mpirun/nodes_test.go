@@ -112,7 +112,8 @@ func pair(t *testing.T, args ...string) (*node, *node) {
 	t.Helper()
 	at := place(t)
 	start := func(rank string) *node {
-		line := append([]string{"-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at, "-start-timeout", "60"}, args...)
+		line := append([]string{"-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at, "-start-timeout",
+			"60"}, args...)
 		return startNode(t, []string{testToken, "NODE=" + rank}, line...)
 	}
 	other := start("1")
@@ -140,9 +141,12 @@ func TestNodesStartedOneByOneAreOneJob(t *testing.T) {
 
 func TestNodesMayTakeDifferentNumbersOfRanks(t *testing.T) {
 	at := place(t)
-	args := []string{"-q", "-nnodes", "2", "-master-addr", "127.0.0.1", "-master-port", at[strings.LastIndex(at, ":")+1:]}
-	one := startNode(t, []string{testToken}, append(args, "-node-rank", "1", "-nproc-per-node", "3", "sh", "-c", "echo three")...)
-	zero := startNode(t, []string{testToken}, append(args, "-node-rank", "0", "-nproc-per-node", "1", "sh", "-c", "echo one of $WORLD_SIZE")...)
+	args := []string{"-q", "-nnodes", "2", "-master-addr", "127.0.0.1", "-master-port",
+		at[strings.LastIndex(at, ":")+1:]}
+	one := startNode(t, []string{testToken},
+		append(args, "-node-rank", "1", "-nproc-per-node", "3", "sh", "-c", "echo three")...)
+	zero := startNode(t, []string{testToken},
+		append(args, "-node-rank", "0", "-nproc-per-node", "1", "sh", "-c", "echo one of $WORLD_SIZE")...)
 	zero.wants(t, 0)
 	one.wants(t, 0)
 	if out := zero.out.String(); strings.Count(out, "three\n") != 3 || strings.Count(out, "one of 4\n") != 1 {
@@ -154,7 +158,8 @@ func TestNodesMayTakeDifferentNumbersOfRanks(t *testing.T) {
 func TestTorchrunsVariablesMakeANode(t *testing.T) {
 	at := place(t)
 	start := func(rank string) *node {
-		return startNode(t, []string{testToken, "PET_NNODES=2", "PET_NPROC_PER_NODE=5", "PET_NODE_RANK=" + rank, "PET_RDZV_ENDPOINT=" + at, "PET_RDZV_ID=job"},
+		return startNode(t, []string{testToken, "PET_NNODES=2", "PET_NPROC_PER_NODE=5", "PET_NODE_RANK=" + rank,
+			"PET_RDZV_ENDPOINT=" + at, "PET_RDZV_ID=job"},
 			"-q", "-nproc-per-node", "2", "sh", "-c", "echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE")
 	}
 	one, zero := start("1"), start("0")
@@ -163,14 +168,16 @@ func TestTorchrunsVariablesMakeANode(t *testing.T) {
 	if out := zero.out.String(); strings.Count(out, "job: ") != 4 || !strings.Contains(out, "job: 3 of 4\n") {
 		t.Errorf("ranks say\n%s", out)
 	}
-	if output := one.err.String(); !strings.HasPrefix(output, "gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_NODE_RANK: as -nnodes=2 ") {
+	if output := one.err.String(); !strings.HasPrefix(output,
+		"gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_NODE_RANK: as -nnodes=2 ") {
 		t.Errorf("the node says %q, want what the variables have done", output)
 	}
 }
 
 func TestWithoutNumbersTheFirstAtTheMeetingPlaceIsNode0(t *testing.T) {
 	at := place(t)
-	args := []string{"-q", "-nnodes", "3", "-rdzv-endpoint", at, "-rdzv-id", "7", "sh", "-c", "echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE"}
+	args := []string{"-q", "-nnodes", "3", "-rdzv-endpoint", at, "-rdzv-id", "7", "sh", "-c",
+		"echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE"}
 	var nodes []*node
 	for range 3 {
 		nodes = append(nodes, startNode(t, []string{testToken}, args...))
@@ -192,14 +199,16 @@ func TestAllNodesEndAsTheJobDoes(t *testing.T) {
 	zero.wants(t, 7)
 	one.wants(t, 7)
 	for _, n := range []*node{zero, one} {
-		if output := n.err.String(); !strings.Contains(output, "rank 1 on ") || !strings.Contains(output, "  | no disk") {
+		if output := n.err.String(); !strings.Contains(output, "rank 1 on ") ||
+			!strings.Contains(output, "  | no disk") {
 			t.Errorf("a node says %q, want which rank failed and why", output)
 		}
 	}
 }
 
 func TestNodesStartAgainTogether(t *testing.T) {
-	zero, one := pair(t, "-max-restarts", "2", "sh", "-c", `rank meet goodbye; test $RANK = 0 || exit $((1 - $GOMPI_RESTARTS))`)
+	zero, one := pair(t, "-max-restarts", "2", "sh", "-c",
+		`rank meet goodbye; test $RANK = 0 || exit $((1 - $GOMPI_RESTARTS))`)
 	zero.wants(t, 0)
 	one.wants(t, 0)
 	if output := zero.err.String(); strings.Count(output, "restart 1 of 2: rank 1 on ") != 1 {
@@ -263,12 +272,14 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.frozen, " node ", tt.node), func(t *testing.T) {
 			t.Parallel()
-			zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready; wait")
+			zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c",
+				"sleep 1000 & setsid sleep 1000 & echo ready; wait")
 			zero.awaitOutput(t, "ready", 2)
 			nodes := []*node{zero, one}
 			frozen, other := nodes[tt.node], nodes[1-tt.node]
 			agentAndRanks := below(frozen.cmd.Process.Pid)
-			victims := map[string][]int{all: append(agentAndRanks, frozen.cmd.Process.Pid), launcher: {frozen.cmd.Process.Pid}, rest: agentAndRanks}[tt.frozen]
+			victims := map[string][]int{all: append(agentAndRanks, frozen.cmd.Process.Pid),
+				launcher: {frozen.cmd.Process.Pid}, rest: agentAndRanks}[tt.frozen]
 			both := append(below(other.cmd.Process.Pid), agentAndRanks...)
 			if len(both) != 8 {
 				t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(both))
@@ -294,7 +305,8 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 func TestAPausedNode0IsNotFrozen(t *testing.T) {
 	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
-	zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
+	zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c",
+		`trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
 	zero.awaitOutput(t, "ready", 2)
 	zero.cmd.Process.Signal(syscall.SIGTSTP)
 	awaitState(t, zero.cmd.Process.Pid, "T")
@@ -337,7 +349,9 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	at := place(t)
 	start := func(rank string) *node {
-		return startNode(t, []string{testToken}, "-nnodes=2:4", "-node-rank", rank, "--rdzv_conf=last_call_timeout=10,join_timeout=30,timeout=900", "-rdzv-endpoint", at, "sh", "-c", "echo ready of $WORLD_SIZE; sleep 1000")
+		return startNode(t, []string{testToken}, "-nnodes=2:4", "-node-rank", rank,
+			"--rdzv_conf=last_call_timeout=10,join_timeout=30,timeout=900", "-rdzv-endpoint", at, "sh", "-c",
+			"echo ready of $WORLD_SIZE; sleep 1000")
 	}
 	zero := start("0")
 	one := start("1")
@@ -346,7 +360,8 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 	zero.awaitOutput(t, "ready of 3\n", 3)
 	late := start("3")
 	late.wants(t, statusFailed)
-	if output := late.err.String(); !strings.Contains(output, "node 0 refuses this node: the job has begun without this node") {
+	if output := late.err.String(); !strings.Contains(output,
+		"node 0 refuses this node: the job has begun without this node") {
 		t.Errorf("the late node says %q, want why it is none", output)
 	}
 	zero.awaitLog(t, " has come too late, and was sent away")
@@ -363,7 +378,8 @@ func TestNoNodeJoinsWithoutTheToken(t *testing.T) {
 	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "20"}
 	n := startNode(t, []string{"GOMPI_TOKEN="}, append(args, "-node-rank", "0", "true")...)
 	n.wants(t, statusFailed)
-	if output := n.err.String(); !strings.Contains(output, "head -c 32 /dev/urandom") || !strings.Contains(output, "GOMPI_TOKEN=$(cat token)") {
+	if output := n.err.String(); !strings.Contains(output, "head -c 32 /dev/urandom") ||
+		!strings.Contains(output, "GOMPI_TOKEN=$(cat token)") {
 		t.Errorf("without a token gompirun says %q, want how to make one", output)
 	}
 	n = startNode(t, []string{"GOMPI_TOKEN=short"}, append(args, "-node-rank", "0", "true")...)
@@ -376,7 +392,8 @@ func TestNoNodeJoinsWithoutTheToken(t *testing.T) {
 		t.Errorf("the node says %q, want that the token is another", output)
 	}
 	zero.wants(t, statusFailed)
-	if output := zero.err.String(); !strings.Contains(output, "has another token") || !strings.Contains(output, "still missing: node 1") || zero.out.String() != "" {
+	if output := zero.err.String(); !strings.Contains(output, "has another token") ||
+		!strings.Contains(output, "still missing: node 1") || zero.out.String() != "" {
 		t.Errorf("node 0 says %q, want who tried and who is missing", output)
 	}
 }

@@ -141,7 +141,8 @@ func TestSlotsKeepToTheQuotaOfAControlGroup(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if !strings.Contains(string(out), "localhost: 1 rank on 1 slot,") || !strings.Contains(string(out), "with the time of 1") || !slices.Contains(lines, "2 1") {
+	if !strings.Contains(string(out), "localhost: 1 rank on 1 slot,") ||
+		!strings.Contains(string(out), "with the time of 1") || !slices.Contains(lines, "2 1") {
 		t.Errorf("%s", out)
 	}
 }

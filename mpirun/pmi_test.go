@@ -88,7 +88,8 @@ func runCommand(t *testing.T, name string, args ...string) (status int, stdout, 
 	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	cmd.Wait() // the status tells
 	if !late.Stop() {
-		t.Fatalf("%s %q did not end within two minutes; stdout:\n%s\nstderr:\n%s", name, args, out.String(), errs.String())
+		t.Fatalf("%s %q did not end within two minutes; stdout:\n%s\nstderr:\n%s", name, args, out.String(),
+			errs.String())
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
@@ -145,7 +146,8 @@ func TestMPICHProgramsThatFailEndTheJobWithTheReason(t *testing.T) {
 func TestOpenMPIProgramsAreRefusedWithTheLineToType(t *testing.T) {
 	prog := compileMPI(t, "mpicc.openmpi")
 	status, out, errs := runJob(t, "-q", "-np", "3", prog)
-	if status != statusFailed || out != "" || !strings.Contains(errs, "each of 3 would be rank 0 of 1; want gompi's library beside this gompirun (make libmpi), or Open MPI's mpirun, as in: mpirun -np 3 "+prog+"\n") {
+	if status != statusFailed || out != "" ||
+		!strings.Contains(errs, "each of 3 would be rank 0 of 1; want gompi's library beside this gompirun (make libmpi), or Open MPI's mpirun, as in: mpirun -np 3 "+prog+"\n") {
 		t.Errorf("status %d, %q, %q; want %d and the line to type", status, out, errs, statusFailed)
 	}
 	if status, out, errs := runJob(t, "-q", "-np", "1", prog); status != 0 || out != "rank 0 of 1: sum 0\n" {
@@ -156,7 +158,8 @@ func TestOpenMPIProgramsAreRefusedWithTheLineToType(t *testing.T) {
 func TestOpenMPIProgramsThatAScriptStartsAreFoundOut(t *testing.T) {
 	prog := compileMPI(t, "mpicc.openmpi")
 	status, _, errs := runJob(t, "-np", "2", "sh", "-c", prog+"; true")
-	if status != 1 || !strings.Contains(errs, "is rank 0 of 1, as each of 2 will be: it uses Open MPI (/") || !strings.Contains(errs, " ended with status 0, as rank 0 of 1 and not of 2 (pid ") {
+	if status != 1 || !strings.Contains(errs, "is rank 0 of 1, as each of 2 will be: it uses Open MPI (/") ||
+		!strings.Contains(errs, " ended with status 0, as rank 0 of 1 and not of 2 (pid ") {
 		t.Errorf("status %d, want 1; %s", status, errs)
 	}
 }

@@ -31,7 +31,8 @@ func TestReadingWhatIsPreloadedCanBeEnded(t *testing.T) {
 	cmd := exec.Command("gompirun", "-q", "-timeout", "1", "-np", "1", "-preload-files", large, "true")
 	defer time.AfterFunc(soon, func() { cmd.Process.Kill() }).Stop()
 	out, _ := cmd.CombinedOutput()
-	if status := cmd.ProcessState.ExitCode(); status != 124 || !strings.Contains(string(out), "time limit of 1s reached") {
+	if status := cmd.ProcessState.ExitCode(); status != 124 ||
+		!strings.Contains(string(out), "time limit of 1s reached") {
 		t.Errorf("status %d, %q; want the time limit", status, out)
 	}
 }

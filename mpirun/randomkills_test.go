@@ -82,7 +82,8 @@ func (r *raid) String() string {
 func drawRaid(seed uint64) *raid {
 	g := rand.New(rand.NewPCG(seed, 0))
 	r := &raid{seed: seed, np: 1 + g.IntN(5), tcp: g.IntN(2) == 0}
-	r.hosts = []string{"localhost", "127.0.0.2", "127.0.0.3"}[:1+g.IntN((r.np+1)/2)] // two slots each, none without a rank
+	// two slots each, none without a rank
+	r.hosts = []string{"localhost", "127.0.0.2", "127.0.0.3"}[:1+g.IntN((r.np+1)/2)]
 	harmless := g.IntN(3) == 0
 	r.forGood = !harmless && g.IntN(8) == 0
 	var ended []victimKind
@@ -250,9 +251,12 @@ func (r *raid) play(t *testing.T, struck *agentsSeen) {
 		return
 	}
 	defer output.Close()
-	d := &raided{raid: r, t: t, dir: filepath.Join(dir, "tmp"), mark: fmt.Sprintf("GOMPI_TEST_RAID=%d.%d", os.Getpid(), r.seed), output: output, ended: make(chan struct{}), seen: struck}
+	d := &raided{raid: r, t: t, dir: filepath.Join(dir, "tmp"),
+		mark: fmt.Sprintf("GOMPI_TEST_RAID=%d.%d", os.Getpid(), r.seed), output: output, ended: make(chan struct{}),
+		seen: struck}
 	stop := filepath.Join(dir, "stop")
-	args := []string{"-q", "-np", strconv.Itoa(r.np), "-H", strings.Join(r.hosts, ":2,") + ":2", "-kill-delay", "1", "-start-timeout", "20"}
+	args := []string{"-q", "-np", strconv.Itoa(r.np), "-H", strings.Join(r.hosts, ":2,") + ":2", "-kill-delay", "1",
+		"-start-timeout", "20"}
 	if r.forGood {
 		args = append(args, "-timeout", forGoodTime.String())
 	}
@@ -329,7 +333,8 @@ func (d *raided) victim(k strike) (pid int, who string) {
 func (d *raided) parts() (agents []int, ranks map[int]int) {
 	ranks = map[int]int{}
 	for _, pid := range childrenOf(d.cmd.Process.Pid) {
-		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !bytes.Contains(line, []byte(remote.LocalFlag)) {
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !bytes.Contains(line,
+			[]byte(remote.LocalFlag)) {
 			continue // not an agent yet, or a probe of the kernel
 		}
 		agents = append(agents, pid)
@@ -350,7 +355,8 @@ func (d *raided) parts() (agents []int, ranks map[int]int) {
 func (d *raided) left() (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
-		if data, _ := os.ReadFile(dir + "/environ"); bytes.Contains(data, []byte(d.mark+"\x00")) && proc.Lives(atoi(d.t, filepath.Base(dir))) {
+		if data, _ := os.ReadFile(dir + "/environ"); bytes.Contains(data, []byte(d.mark+"\x00")) &&
+			proc.Lives(atoi(d.t, filepath.Base(dir))) {
 			line, _ := os.ReadFile(dir + "/cmdline")
 			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 		}
@@ -448,7 +454,8 @@ func (d *raided) ends() []end {
 		case signal == syscall.SIGSTOP.String() && (who != "agent" || !d.forGood):
 		case strings.HasPrefix(who, "rank"):
 			number := map[string]int{"killed": 9, "terminated": 15}[signal]
-			all = append(all, end{128 + number, fmt.Sprintf("^gompirun: %s on [a-z0-9.]+ was killed by signal %d ", who, number)})
+			all = append(all, end{128 + number, fmt.Sprintf("^gompirun: %s on [a-z0-9.]+ was killed by signal %d ",
+				who, number)})
 		case who == "agent":
 			all = append(all, end{125, `^gompirun: ([a-z0-9.]+: the agent |the agent on )`})
 			if d.forGood {

@@ -89,7 +89,8 @@ func hoardOnce(ctx context.Context, c *comm.Comm, gate string) error {
 			return err
 		}
 		if want := step * int64(c.Size()); heap[hoardWords-1] != want || private[len(private)-1] != want {
-			return fmt.Errorf("step %d: got %d and %d, want %d", step, heap[hoardWords-1], private[len(private)-1], want)
+			return fmt.Errorf("step %d: got %d and %d, want %d", step, heap[hoardWords-1],
+				private[len(private)-1], want)
 		}
 	}
 }
@@ -124,7 +125,8 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	const np, deaths = 3, 6
 	const most = np*hoardWords*8 + 8<<20 // the heaps, and less than one for all else
 	gate := filepath.Join(t.TempDir(), "gate")
-	cmd := exec.Command("gompirun", "-recover", "-spares", fmt.Sprint(deaths), "-timeout", "100", "-np", fmt.Sprint(np), "hoard", gate)
+	cmd := exec.Command("gompirun", "-recover", "-spares", fmt.Sprint(deaths), "-timeout", "100", "-np", fmt.Sprint(np),
+		"hoard", gate)
 	var output strings.Builder
 	cmd.Stderr = &output
 	lines := started(t, cmd)
@@ -151,7 +153,8 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	}
 	for _, err := lines.ReadString('\n'); err == nil; _, err = lines.ReadString('\n') {
 	}
-	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(output.String(), "the job continues without it") != deaths {
+	if err := cmd.Wait(); err != nil || !t.Failed() &&
+		strings.Count(output.String(), "the job continues without it") != deaths {
 		t.Errorf("gompirun: %v, want %d deaths:\n%s", err, deaths, output.String())
 	}
 }

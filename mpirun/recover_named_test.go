@@ -33,7 +33,8 @@ func TestAReplacementIsFoundByTheRankOfTheDead(t *testing.T) {
 	meet()
 	job := jobOf(t, k.cmd.Process.Pid)
 	out, err := exec.Command("gompirun", "attach", "-job", job, "1", "-debugger", "echo debug").CombinedOutput()
-	if want := fmt.Sprintf("gompirun: rank 1 is process %d", pids[1]); err != nil || !strings.Contains(string(out), want) {
+	if want := fmt.Sprintf("gompirun: rank 1 is process %d", pids[1]); err != nil ||
+		!strings.Contains(string(out), want) {
 		t.Errorf("%v, %q; want %q", err, out, want)
 	}
 	k.cmd.Process.Signal(syscall.SIGQUIT)

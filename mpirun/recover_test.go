@@ -270,7 +270,8 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 		least = s.np
 	}
 	if err != nil || hit < s.deaths || hit > s.deaths+strings.Count(output.String(), abortOfUCX) || ends != least {
-		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends, least, err, output.String())
+		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends,
+			least, err, output.String())
 	}
 }
 
@@ -313,7 +314,8 @@ func TestSurvivorsOnTwoHostsGoOn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, deaths := range []int{1, 2} {
 		for _, restore := range []bool{false, true} {
-			siege{np: 4, deaths: deaths, steps: 300, restore: restore, flags: []string{"-rsh", b.RSH(), "-H", "host1:2,host2:2"}}.play(t, rng)
+			siege{np: 4, deaths: deaths, steps: 300, restore: restore,
+				flags: []string{"-rsh", b.RSH(), "-H", "host1:2,host2:2"}}.play(t, rng)
 		}
 	}
 	b.AwaitEmpty(soon)
@@ -324,7 +326,8 @@ func TestTheOnlyRankOfAHostIsReplaced(t *testing.T) {
 	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	rng := rand.New(rand.NewPCG(7, 0))
-	siege{np: 2, deaths: 1, steps: 300, restore: true, flags: []string{"-rsh", b.RSH(), "-H", "host1,host2"}}.play(t, rng)
+	siege{np: 2, deaths: 1, steps: 300, restore: true,
+		flags: []string{"-rsh", b.RSH(), "-H", "host1,host2"}}.play(t, rng)
 	b.AwaitEmpty(soon)
 }
 
@@ -339,12 +342,14 @@ func TestSurvivorsOverUCXGoOn(t *testing.T) {
 	stress.Long(t, "it wants UCX, and tests that are built with cgo")
 	t.Parallel() // it sleeps before each blow
 	flags := []string{"-H", "localhost:2,127.0.0.2:2", "-x", "GOMPI_TRANSPORT=ucx:tcp"}
-	args := append(slices.Clone(flags), "-x", "GOMPI_LOG=info", "-recover", "-timeout", "100", "-np", "4", "survive", "50", "strike", "1")
+	args := append(slices.Clone(flags), "-x", "GOMPI_LOG=info", "-recover", "-timeout", "100", "-np", "4", "survive",
+		"50", "strike", "1")
 	out, err := exec.Command("gompirun", args...).CombinedOutput()
 	if strings.Contains(string(out), "no RDMA: all ranks use TCP") {
 		t.Skip("no UCX (package libucx0): CGO_ENABLED=1 go test ./mpirun")
 	}
-	if output := string(out); err != nil || strings.Count(output, "3 ranks end with state") != 3 || strings.Count(output, "msg=used part=ucx") != 3 {
+	if output := string(out); err != nil || strings.Count(output, "3 ranks end with state") != 3 ||
+		strings.Count(output, "msg=used part=ucx") != 3 {
 		t.Errorf("%v, want 3 ranks that have used UCX, and end:\n%s", err, out)
 	}
 	seed := rand.Uint64()

@@ -99,9 +99,11 @@ type ending struct {
 func (g *training) run(t *testing.T, snapshot string, rng *rand.Rand, deaths int) *ending {
 	t.Helper()
 	begun := time.Now()
-	cmd := exec.Command("gompirun", "-recover", "-spares", "3", "-timeout", "300", "-np", fmt.Sprint(g.np), "-x", "GOMPI_DETERMINISTIC=1",
+	cmd := exec.Command("gompirun", "-recover", "-spares", "3", "-timeout", "300", "-np", fmt.Sprint(g.np), "-x",
+		"GOMPI_DETERMINISTIC=1",
 		"sh", "-c", `echo "rank $RANK is process $$"; exec "$@"`, "sh",
-		filepath.Join(g.dir, "train"), "-data", g.data, "-batch", "32", "-steps", fmt.Sprint(g.steps), "-print-every", "1", "-snapshot", snapshot)
+		filepath.Join(g.dir, "train"), "-data", g.data, "-batch", "32", "-steps", fmt.Sprint(g.steps), "-print-every",
+		"1", "-snapshot", snapshot)
 	cmd.Args = append(cmd.Args, g.flags...)
 	var output strings.Builder
 	cmd.Stderr = &output

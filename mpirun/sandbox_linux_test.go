@@ -22,7 +22,8 @@ import (
 func denyMain() {
 	runtime.LockOSThread()
 	errno, err := strconv.Atoi(os.Args[1])
-	const number, ret, allow, deny = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_RET | unix.BPF_K, 0x7fff0000, 0x50000
+	const number, ret, allow, deny = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_RET | unix.BPF_K,
+		0x7fff0000, 0x50000
 	filter := []unix.SockFilter{{Code: number, K: 0}}
 	for call := range strings.SplitSeq(os.Args[2], ",") {
 		call, arg, some := strings.Cut(call, ":")
@@ -32,7 +33,8 @@ func denyMain() {
 		const equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		fails := unix.SockFilter{Code: ret, K: deny | uint32(errno)}
 		if some {
-			filter = append(filter, unix.SockFilter{Code: equal, Jf: 3, K: uint32(n)}, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: firstArgument},
+			filter = append(filter, unix.SockFilter{Code: equal, Jf: 3, K: uint32(n)},
+				unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: firstArgument},
 				unix.SockFilter{Code: equal, Jf: 1, K: uint32(value)}, fails, unix.SockFilter{Code: number, K: 0})
 		} else {
 			filter = append(filter, unix.SockFilter{Code: equal, Jf: 1, K: uint32(n)}, fails)
@@ -92,7 +94,8 @@ func TestJobsRunWithLess(t *testing.T) {
 		{"no memfd_create", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE), ""},
 		{"an old kernel", inASandbox(unix.ENOSYS, unix.SYS_MEMFD_CREATE), ""},
 		{"no fallocate", inASandbox(unix.EOPNOTSUPP, unix.SYS_FALLOCATE), over + "fallocate: operation not supported"},
-		{"no memory at all", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE, unix.SYS_FALLOCATE), over + "fallocate: operation not permitted"},
+		{"no memory at all", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE, unix.SYS_FALLOCATE),
+			over + "fallocate: operation not permitted"},
 		{"no sched_getaffinity", inASandbox(unix.EPERM, unix.SYS_SCHED_GETAFFINITY), ""},
 		{"no Unix sockets", without(unix.AF_UNIX), ""},
 		{"no IPv4", without(unix.AF_INET), ""},
@@ -106,7 +109,8 @@ func TestJobsRunWithLess(t *testing.T) {
 		if tt.name == "a limit of files" && errs == "" && status == 0 {
 			continue // a user who may raise any limit
 		}
-		if status != 0 || (tt.output == "") != (errs == "") || !strings.Contains(errs, tt.output) || strings.Count(out, "of 2") != 2 {
+		if status != 0 || (tt.output == "") != (errs == "") || !strings.Contains(errs, tt.output) ||
+			strings.Count(out, "of 2") != 2 {
 			t.Errorf("%s: status %d, %q, %q; want two ranks, and %q", tt.name, status, out, errs, tt.output)
 		}
 	}

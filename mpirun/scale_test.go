@@ -71,7 +71,8 @@ func openHere() (connections, files int, err error) {
 		table, _ := os.ReadFile(name) // a host may have no IPv6
 		for line := range strings.Lines(string(table)) {
 			const state, established, inode = 3, "01", 9
-			if f := strings.Fields(line); len(f) > inode && f[state] == established && slices.Contains(sockets, f[inode]) {
+			if f := strings.Fields(line); len(f) > inode && f[state] == established &&
+				slices.Contains(sockets, f[inode]) {
 				connections++
 			}
 		}
@@ -102,7 +103,8 @@ func TestARankOpensFewConnections(t *testing.T) {
 // descriptors, if one has.
 func connectionsBeyond(t *testing.T, p int) (excess string) {
 	t.Helper()
-	out, err := exec.Command("gompirun", "-q", "-np", strconv.Itoa(p), "-x", "GOMPI_TRANSPORT=tcp", "scale").CombinedOutput()
+	out, err := exec.Command("gompirun", "-q", "-np", strconv.Itoa(p), "-x", "GOMPI_TRANSPORT=tcp",
+		"scale").CombinedOutput()
 	if err != nil {
 		t.Fatalf("np=%d: %v: %s", p, err, out)
 	}
@@ -115,7 +117,8 @@ func connectionsBeyond(t *testing.T, p int) (excess string) {
 		ranks++
 		const others = 24 // standard streams, segment, sockets of agent and listener, poll sets
 		if connections < 1 || connections > 2*log || files > p+connections+others {
-			excess = fmt.Sprintf("a rank has %d connections and %d descriptors, want 1 to %d and at most %d", connections, files, 2*log, p+connections+others)
+			excess = fmt.Sprintf("a rank has %d connections and %d descriptors, want 1 to %d and at most %d",
+				connections, files, 2*log, p+connections+others)
 		}
 	}
 	if ranks != p {
@@ -136,7 +139,8 @@ func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
 	}
 	_, cpus := allowedHere(t)
 	for p, want := range map[int]string{8: string(own), 9: "5000000\n", 60: "6000000\n"} {
-		out, err := exec.Command("taskset", "-c", strconv.Itoa(cpus[0]), "gompirun", "-q", "-oversubscribe", "-np", strconv.Itoa(p),
+		out, err := exec.Command("taskset", "-c", strconv.Itoa(cpus[0]), "gompirun", "-q", "-oversubscribe", "-np",
+			strconv.Itoa(p),
 			"cat", "/proc/self/timerslack_ns").CombinedOutput()
 		if err != nil || string(out) != strings.Repeat(want, p) {
 			t.Errorf("np=%d on one processor: %v: timer slack %q, want %q for each", p, err, out, want)
@@ -158,14 +162,16 @@ func TestStressManyHosts(t *testing.T) {
 	}
 	for fanout, want := range logins {
 		sent, begun := b.Sent(), time.Now()
-		cmd := exec.Command("gompirun", "-v", "-rsh", b.RSH(), "-H", strings.Join(names, ","), "-fanout", strconv.Itoa(fanout),
+		cmd := exec.Command("gompirun", "-v", "-rsh", b.RSH(), "-H", strings.Join(names, ","), "-fanout",
+			strconv.Itoa(fanout),
 			"-map-by", fmt.Sprintf("ppr:%d:node", perHost), "scale")
 		status, out, output := finish(t, cmd)
 		took, text := time.Since(begun), strings.Join(output, "\n")
 		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // with its reaped children
 		direct := len(regexp.MustCompile(`(?m)^gompirun: agent on \S+: \S+ \(`).FindAllString(text, -1))
 		if ranks := strings.Count(out, "has "); status != 0 || ranks != hosts*perHost || direct != want {
-			t.Errorf("status %d, %d ranks of %d report, %d logins from here, want %d\n%s", status, ranks, hosts*perHost, direct, want, text)
+			t.Errorf("status %d, %d ranks of %d report, %d logins from here, want %d\n%s", status, ranks, hosts*perHost,
+				direct, want, text)
 		}
 		b.AwaitEmpty(time.Minute)
 		t.Logf("-fanout %d: %d ranks in %.1f s; here %d logins, with gompirun %.2f s of a processor, %.2f MB sent",

@@ -53,7 +53,8 @@ func TestInputThatBecomesNonBlockingIsReadToItsEnd(t *testing.T) {
 func TestOutputThatBecomesNonBlockingIsWrittenWhole(t *testing.T) {
 	r, w := rawPipe(t)
 	const size = 1 << 20 // more than a pipe holds
-	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", fmt.Sprintf("echo ready; read go; head -c %d /dev/zero; echo end", size))
+	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c",
+		fmt.Sprintf("echo ready; read go; head -c %d /dev/zero; echo end", size))
 	cmd.Stdout = w
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -83,7 +84,8 @@ func TestOutputThatBecomesNonBlockingIsWrittenWhole(t *testing.T) {
 	}
 	data, err := io.ReadAll(out)
 	if len(data) != size+len("end\n") || !strings.HasSuffix(string(data), "end\n") || err != nil {
-		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err, size+len("end\n"))
+		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err,
+			size+len("end\n"))
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -155,7 +157,8 @@ func TestInputAndOutputThatAreOneSocket(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	const size = 1 << 18
-	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", fmt.Sprintf("rank unblock goodbye && head -c %d /dev/zero; echo end", size))
+	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c",
+		fmt.Sprintf("rank unblock goodbye && head -c %d /dev/zero; echo end", size))
 	cmd.Stdin, cmd.Stdout = w, w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -170,7 +173,8 @@ func TestInputAndOutputThatAreOneSocket(t *testing.T) {
 	w.Close()
 	data, err := io.ReadAll(r)
 	if len(data) != size+len("end\n") || !strings.HasSuffix(string(data), "end\n") || err != nil {
-		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err, size+len("end\n"))
+		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err,
+			size+len("end\n"))
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -186,7 +190,8 @@ func TestInputThatCannotBeReadIsAnError(t *testing.T) {
 	cmd := exec.Command("gompirun", "-np", "2", "-stdin", "all", "cat")
 	cmd.Stdin = dir
 	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(out), "input was not read to its end: read /dev/stdin: is a directory") {
+	if cmd.ProcessState.ExitCode() != 125 ||
+		!strings.Contains(string(out), "input was not read to its end: read /dev/stdin: is a directory") {
 		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 }

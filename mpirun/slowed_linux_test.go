@@ -89,7 +89,8 @@ func computed(clock int32) (time.Duration, error) {
 func TestStressTheSlowRankOfPrograms(t *testing.T) {
 	stress.Nightly(t, "it takes minutes")
 	gompirun, _ := withMPI(t)
-	for name, program := range map[string]func(t *testing.T) []string{"train": trainProgram, "lammps": lammpsProgram, "torch": torchProgram} {
+	for name, program := range map[string]func(t *testing.T) []string{
+		"train": trainProgram, "lammps": lammpsProgram, "torch": torchProgram} {
 		t.Run(name, func(t *testing.T) {
 			argv := program(t)
 			for ranks, cases := range map[int][][]int{2: {{0}, {1}}, 4: {{0}, {1}, {2}, {3}, {1, 3}}} {
@@ -145,7 +146,8 @@ func torchProgram(t *testing.T) []string {
 		t.Skip("no PyTorch: make torch ONLY=build, GOMPI_TORCH_PYTHON=$PWD/bin/torch/bin/python")
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	if out, err := exec.Command(example(t, "cnn"), "-data", data, "-gen", "-samples", "2500").CombinedOutput(); err != nil {
+	if out, err := exec.Command(example(t, "cnn"), "-data", data, "-gen", "-samples",
+		"2500").CombinedOutput(); err != nil {
 		t.Fatalf("cnn: %v\n%s", err, out)
 	}
 	return []string{python, "-m", "gompi_torch", "../examples/pytorch/cnn.py", "--data", data, "--batch", "64", "1"}
@@ -162,7 +164,8 @@ func namesSlow(t *testing.T, gompirun string, ranks int, slow []int, flags, prog
 		flags = append(slices.Clone(flags), "-bind-to", "none")
 	}
 	file := filepath.Join(t.TempDir(), "stats.json")
-	args := slices.Concat([]string{"-np", strconv.Itoa(ranks), "-stats=" + file, "-torch-backend", "gompi", "-x", "OMP_NUM_THREADS=1"},
+	args := slices.Concat([]string{"-np", strconv.Itoa(ranks), "-stats=" + file, "-torch-backend", "gompi", "-x",
+		"OMP_NUM_THREADS=1"},
 		flags, []string{"slowed", list(slow), fmt.Sprint(takes)}, program)
 	for right, wrong := 0, 0; right < 2; {
 		status, out, errs := runCommand(t, gompirun, args...)

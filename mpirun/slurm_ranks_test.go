@@ -28,10 +28,12 @@ func describeRanks(t *testing.T, bed *testbed.Slurm) {
 		}
 		return lines
 	}
-	for _, alloc := range [][]string{{"-N3", "--ntasks-per-node=2"}, {"-N2", "-n3", "-w", "n1,n2"}, {"-N2", "-w", "n2,n3"}} {
+	for _, alloc := range [][]string{{"-N3", "--ntasks-per-node=2"}, {"-N2", "-n3", "-w", "n1,n2"},
+		{"-N2", "-w", "n2,n3"}} {
 		want := ask(alloc, "srun")
 		if got := ask(alloc, "gompirun"); !slices.Equal(got, want) {
-			t.Errorf("salloc %q: ranks are told\n%s\nwant, as tasks of srun\n%s", alloc, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("salloc %q: ranks are told\n%s\nwant, as tasks of srun\n%s", alloc, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	// Where gompirun places ranks otherwise than the job was asked for, it is the ranks that count.
@@ -45,7 +47,8 @@ func describeRanks(t *testing.T, bed *testbed.Slurm) {
 	if !slices.Equal(got, want) {
 		t.Errorf("ranks are told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	lines, _, _ := inSlurm(t, bed, "salloc", "-Q", "-N2", "gompirun", "-standalone", "sh", "-c", "echo $SLURM_NTASKS $SLURM_NNODES $SLURM_STEP_NODELIST")
+	lines, _, _ := inSlurm(t, bed, "salloc", "-Q", "-N2", "gompirun", "-standalone", "sh", "-c",
+		"echo $SLURM_NTASKS $SLURM_NNODES $SLURM_STEP_NODELIST")
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "1 1 ") {
 		t.Errorf("-standalone: %q, want one task on one node", lines)
 	}
@@ -69,13 +72,15 @@ func launchInRanks(t *testing.T, bed *testbed.Slurm) {
 		{[]string{"-N2", "-n3"}, []string{"-np", "2"}, "srun --overlap -N2 -n2 echo hi", 2},
 		{[]string{"-N3", "--ntasks-per-node=2"}, nil, "srun --overlap -n1 echo hi", 1},
 	} {
-		args := slices.Concat([]string{"salloc", "-Q"}, tt.alloc, []string{"gompirun", "-q"}, tt.above, []string{"sh", "-c", first + tt.inner})
+		args := slices.Concat([]string{"salloc", "-Q"}, tt.alloc, []string{"gompirun", "-q"}, tt.above,
+			[]string{"sh", "-c", first + tt.inner})
 		lines, stderr, status := inSlurm(t, bed, args...)
 		if !slices.Equal(lines, slices.Repeat([]string{"hi"}, tt.want)) || status != 0 {
 			t.Errorf("%q: %q, status %d, want %d times hi\n%s", args, lines, status, tt.want, stderr)
 		}
 	}
-	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-n2", "gompirun", "-q", "sh", "-c", first+"srun --overlap gompirun echo hi")
+	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-n2", "gompirun", "-q", "sh", "-c",
+		first+"srun --overlap gompirun echo hi")
 	if status != statusFailed || !strings.Contains(stderr, "gompirun: srun has started 2 of me") {
 		t.Errorf("several gompiruns: status %d\n%s", status, stderr)
 	}
@@ -93,11 +98,13 @@ func meetWithoutNames(t *testing.T, bed *testbed.Slurm) {
 	if exec.Command("getent", "hosts", "n1").Run() == nil {
 		t.Skip("something here is called n1")
 	}
-	lines, stderr, status := inSlurm(t, bed, "env", "MASTER_ADDR=n1", "salloc", "-Q", "-N1", "-n2", "gompirun", "printenv", "MASTER_ADDR")
+	lines, stderr, status := inSlurm(t, bed, "env", "MASTER_ADDR=n1", "salloc", "-Q", "-N1", "-n2", "gompirun",
+		"printenv", "MASTER_ADDR")
 	if !slices.Equal(lines, []string{"127.0.0.1", "127.0.0.1"}) || status != 0 {
 		t.Errorf("%q, status %d, want the loopback address\n%s", lines, status, stderr)
 	}
-	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N3", "gompirun", "sh", "-c", "getent ahosts $MASTER_ADDR >&2 && echo found")
+	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N3", "gompirun", "sh", "-c",
+		"getent ahosts $MASTER_ADDR >&2 && echo found")
 	if !slices.Equal(lines, []string{"found", "found", "found"}) || status != 0 {
 		t.Errorf("%q, status %d, want an address that each rank can use\n%s", lines, status, stderr)
 	}

@@ -80,7 +80,8 @@ func onceInSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []stri
 const whoAmI = "echo $RANK $GOMPI_NODE $SLURMD_NODENAME $SLURM_PROCID $SLURM_LOCALID $SLURM_NTASKS"
 
 func inSalloc(t *testing.T, bed *testbed.Slurm) {
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-display-map", "sh", "-c", whoAmI)
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-display-map",
+		"sh", "-c", whoAmI)
 	want := []string{"0 0 n1 0 0 6", "1 0 n1 1 1 6", "2 1 n2 2 0 6", "3 1 n2 3 1 6", "4 2 n3 4 0 6", "5 2 n3 5 1 6"}
 	if !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("%q, status %d, want %q\n%s", lines, status, want, stderr)
@@ -88,11 +89,13 @@ func inSalloc(t *testing.T, bed *testbed.Slurm) {
 	if !strings.Contains(stderr, "hosts: Slurm job ") || !strings.Contains(stderr, "n3: 2 ranks on 2 slots") {
 		t.Errorf("-display-map: %s", stderr)
 	}
-	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=2", "gompirun", "-N2", "echo", "hi")
+	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=2", "gompirun", "-N2",
+		"echo", "hi")
 	if len(lines) != 4 || status != 0 || !strings.Contains(stderr, "for srun's -N, a number of hosts, type -nnodes 2") {
 		t.Errorf("-N2: %q, status %d\n%s", lines, status, stderr)
 	}
-	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "-n3", "-c2", "gompirun", "rank", "meet", "goodbye")
+	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "-n3", "-c2", "gompirun", "rank",
+		"meet", "goodbye")
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], "rank 2 of 3, local 0 of 1, node 1 of 2 on n2") || status != 0 {
 		t.Errorf("%q, status %d\n%s", lines, status, stderr)
 	}
@@ -105,7 +108,8 @@ until gompirun ps $job 2>/dev/null | grep -q sleeping; do sleep 0.05; done
 gompirun ps $job | sed -n '2s/.* \(2 *n1,n2 .*\)/\1/p'
 gompirun kill $job | cut -d' ' -f2-
 wait $job; echo $?`
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "sh", "-c", script)
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "sh",
+		"-c", script)
 	want := []string{"143", "2      n1,n2  running  sleep 1000", "has ended with status 143"}
 	if !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("%q, status %d, want %q\n%s", lines, status, want, stderr)
@@ -161,7 +165,8 @@ echo status $?
 func failsInSlurm(t *testing.T, bed *testbed.Slurm) {
 	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=1", "gompirun", "sh", "-c",
 		"test $RANK = 2 && { echo out of cheese >&2; exit 7; }; exec sleep 1000")
-	if status != 7 || !strings.Contains(stderr, "gompirun: rank 2 on n3 exited with status 7") || !strings.Contains(stderr, "out of cheese") {
+	if status != 7 || !strings.Contains(stderr, "gompirun: rank 2 on n3 exited with status 7") ||
+		!strings.Contains(stderr, "out of cheese") {
 		t.Errorf("status %d, want 7\n%s", status, stderr)
 	}
 	_, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=1", "gompirun", "nosuchprogram")
@@ -193,7 +198,8 @@ func besideOtherSteps(t *testing.T, bed *testbed.Slurm) {
 // asked for. The nodes are named: one may still be about the end of the job before.
 func gpusOfNodes(t *testing.T, bed *testbed.Slurm) {
 	for _, ask := range []string{"--gpus=4", "--gres=gpu:2", "--gpus-per-node=2", "--gpus-per-task=2"} {
-		lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "-c4", ask,
+		lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2",
+			"--ntasks-per-node=1", "-c4", ask,
 			"gompirun", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $SLURM_CPUS_ON_NODE")
 		if want := []string{"0 n1 0,1 4", "1 n2 0,1 4"}; !slices.Equal(lines, want) || status != 0 {
 			t.Errorf("%s: %q, status %d, want %q\n%s", ask, lines, status, want, stderr)
@@ -201,19 +207,22 @@ func gpusOfNodes(t *testing.T, bed *testbed.Slurm) {
 	}
 	// Of a node's GPUs ranks get only the job's.
 	path := "PATH=" + topoProgram(t, withDevices("n", "", "", "", "")) + ":" + os.Getenv("PATH")
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=2", "--gres=gpu:1",
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=2",
+		"--gres=gpu:1",
 		"env", path, "gompirun", "-gpus-per-rank", "1", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES")
 	if want := []string{"0 n1 0", "1 n1 0", "2 n2 0", "3 n2 0"}; !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("-gpus-per-rank: %q, status %d, want %q\n%s", lines, status, want, stderr)
 	}
-	_, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N1", "--ntasks-per-node=1", "--gres=gpu:2", "env", path, "gompirun", "-gpus-per-rank", "3", "true")
+	_, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N1", "--ntasks-per-node=1", "--gres=gpu:2", "env", path,
+		"gompirun", "-gpus-per-rank", "3", "true")
 	if status != statusFailed || !strings.Contains(stderr, " has 2 GPUs for 1 rank") { // n1 may not be free again
 		t.Errorf("more than the job has: status %d\n%s", status, stderr)
 	}
 }
 
 func chosenFromSlurm(t *testing.T, bed *testbed.Slurm) {
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-H", "n2,n3:1,n99", "sh", "-c", whoAmI)
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-H",
+		"n2,n3:1,n99", "sh", "-c", whoAmI)
 	if want := []string{"0 0 n2 0 0 3", "1 0 n2 1 1 3", "2 1 n3 2 0 3"}; !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("%q, status %d, want %q\n%s", lines, status, want, stderr)
 	}
@@ -224,7 +233,8 @@ func chosenFromSlurm(t *testing.T, bed *testbed.Slurm) {
 
 func severalTasks(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "srun", "-N2", "-n4", "gompirun", "echo", "hello")
-	if status != statusFailed || lines[0] != "" || strings.Count(stderr, "gompirun: ") != 1 || !strings.Contains(stderr, "gompirun: srun has started 4 of me") {
+	if status != statusFailed || lines[0] != "" || strings.Count(stderr, "gompirun: ") != 1 ||
+		!strings.Contains(stderr, "gompirun: srun has started 4 of me") {
 		t.Errorf("%q, status %d\n%s", lines, status, stderr)
 	}
 }
@@ -376,7 +386,8 @@ func agentLostInSlurm(t *testing.T, bed *testbed.Slurm) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != statusFailed || !strings.Contains(errs.String(), "the agent on n2 is lost: srun was killed by signal 9") {
+	if code := cmd.ProcessState.ExitCode(); code != statusFailed ||
+		!strings.Contains(errs.String(), "the agent on n2 is lost: srun was killed by signal 9") {
 		t.Errorf("status %d, want %d\n%s", code, statusFailed, &errs)
 	}
 	awaitNone(t, mark)

@@ -50,14 +50,16 @@ func TestSeedsOfSlurmRun(t *testing.T) {
 	})
 	t.Run("dist-file", func(t *testing.T) {
 		cmd := bed.Command("salloc", "-Q", "-N2", "-p", "gpu", "--gres", "gpu:2", "-w", "n1,n2",
-			"gompirun", "-nproc-per-node", "2", "pytorch_slurm.py", "--dist-backend", "nccl", "--multiprocessing-distributed", "--dist-file", "dist_file")
+			"gompirun", "-nproc-per-node", "2", "pytorch_slurm.py", "--dist-backend", "nccl",
+			"--multiprocessing-distributed", "--dist-file", "dist_file")
 		cmd.Dir, cmd.Env = dir, append(cmd.Env, env...)
 		status, out, output := finish(t, cmd)
 		if status != 0 {
 			t.Fatalf("status %d\n%s", status, strings.Join(output, "\n"))
 		}
 		wantLines(t, out, `(?m)^rank .*$`, []string{
-			"rank 0 of 4 on n1: the sum is 10", "rank 1 of 4 on n1: the sum is 10", "rank 2 of 4 on n2: the sum is 10", "rank 3 of 4 on n2: the sum is 10",
+			"rank 0 of 4 on n1: the sum is 10", "rank 1 of 4 on n1: the sum is 10", "rank 2 of 4 on n2: the sum is 10",
+			"rank 3 of 4 on n2: the sum is 10",
 		})
 	})
 }

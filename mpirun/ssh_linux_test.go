@@ -113,17 +113,20 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 1)
 	old := filepath.Join(t.TempDir(), "old")
-	if err := os.WriteFile(old, ctl.Append([]byte("Welcome\n"+ctl.Magic), &ctl.Hello{Version: "0.0.9"}), 0o600); err != nil {
+	if err := os.WriteFile(old, ctl.Append([]byte("Welcome\n"+ctl.Magic), &ctl.Hello{Version: "0.0.9"}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ agent, within, want string }{
-		{"cat " + old + "; sleep 100; true", "60", `^gompirun: host1: its gompirun is version "0.0.9", want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
+		{"cat " + old + "; sleep 100; true", "60",
+			`^gompirun: host1: its gompirun is version "0.0.9", want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
 		{"echo no disk >&2; exit 3; true", "60", `^gompirun: host1: ssh exited with status 3: no disk$`},
 		{"nosuchagent", "60", `^gompirun: host1: ssh exited with status 127: .*nosuchagent.*not found`},
 		{"yes; true", "60", `^gompirun: host1: it printed 65536 bytes and is no agent: "y\\ny`},
 		{"sleep 100; true", "2", `^gompirun: host1: no agent after 2s`},
 	} {
-		status, _, output := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", tt.within, "-H", "host1", "true")
+		status, _, output := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", tt.within, "-H",
+			"host1", "true")
 		if status != statusFailed {
 			t.Errorf("%s: status %d, want %d", tt.agent, status, statusFailed)
 		}
@@ -176,11 +179,13 @@ func TestAHostThatFreezesAtTheStartEndsInTime(t *testing.T) {
 	b := testbed.New(t, 2)
 	frozen := "kill -STOP $$; exec cat >/dev/null" // like a thawing agent, which finds its channel ended
 	begun := time.Now()
-	status, _, output := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H", "host1,host2", "true")
+	status, _, output := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H",
+		"host1,host2", "true")
 	if took := time.Since(begun); status != statusFailed || took > soon {
 		t.Errorf("status %d after %v, want %d after 2 s", status, took, statusFailed)
 	}
-	matches(t, "frozen", output, `^gompirun: host1: (the agent has not said hello|no agent) after 2s`, `^gompirun: host2: (the agent has not said hello|no agent) after 2s`)
+	matches(t, "frozen", output, `^gompirun: host1: (the agent has not said hello|no agent) after 2s`,
+		`^gompirun: host2: (the agent has not said hello|no agent) after 2s`)
 	eventually(t, "what has frozen to end", func() bool { // it may freeze after gompirun has ended
 		left := append(b.Processes(1), b.Processes(2)...)
 		for _, p := range left {
@@ -273,10 +278,12 @@ func TestRanksFindTheirSurroundings(t *testing.T) {
 	run := func(dir string, args ...string) (int, string, []string) {
 		cmd := exec.Command("gompirun", append([]string{"-rsh", b.RSH(), "-H", "host1"}, args...)...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "STRANGE=it's\n$HOME `x` \"", "HOME=/nowhere", "DISPLAY=:0", "TMPDIR=/nowhere", "SSH_CLIENT=x")
+		cmd.Env = append(os.Environ(), "STRANGE=it's\n$HOME `x` \"", "HOME=/nowhere", "DISPLAY=:0", "TMPDIR=/nowhere",
+			"SSH_CLIENT=x")
 		return finish(t, cmd)
 	}
-	status, out, output := run(dir, "sh", "-c", `echo "$(pwd -P) $PWD|$STRANGE|$HOME|$DISPLAY$TMPDIR$SSH_CLIENT|$MASTER_ADDR"`)
+	status, out, output := run(dir, "sh", "-c",
+		`echo "$(pwd -P) $PWD|$STRANGE|$HOME|$DISPLAY$TMPDIR$SSH_CLIENT|$MASTER_ADDR"`)
 	want := fmt.Sprintf("%s %s|it's\n$HOME `x` \"|/root||127.0.0.1\n", dir, dir)
 	if status != 0 || out != want {
 		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(output, "\n"))
@@ -324,14 +331,18 @@ func TestHostsReachTheMaster(t *testing.T) {
 		{"host2,tunnel1", b.Addr(2)},
 		{"localhost,tunnel1", b.Here()},
 	} {
-		status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR"))
+		status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c",
+			"echo $MASTER_ADDR"))
 		if want := tt.want + "\n" + tt.want + "\n"; status != 0 || out != want {
 			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(output, "\n"))
 		}
 	}
-	_, _, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-master-addr", "nosuch.invalid", "-H", "localhost,host2", "true"))
-	matches(t, "a name that hosts do not know", output, `^gompirun: host2: programs that meet at MASTER_ADDR=nosuch.invalid, .* do not find it from here: .*nosuch.invalid`)
-	status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye"))
+	_, _, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-master-addr", "nosuch.invalid", "-H",
+		"localhost,host2", "true"))
+	matches(t, "a name that hosts do not know", output,
+		`^gompirun: host2: programs that meet at MASTER_ADDR=nosuch.invalid, .* do not find it from here: .*nosuch.invalid`)
+	status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2",
+		"rank", "meet", "goodbye"))
 	if status != 0 || strings.Count(out, "cards [0 1 4 9]") != 4 {
 		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(output, "\n"))
 	}
@@ -369,7 +380,8 @@ func TestChildrenLiveOnOnHosts(t *testing.T) {
 	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	for status, script := range map[int]string{0: detaches, 4: failsAfter("sleep 1000")} {
-		got, out, output := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script, fifo(t, "go"))
+		got, out, output := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script,
+			fifo(t, "go"))
 		pids := children(t, out)
 		if got != status {
 			t.Errorf("status %d, want %d\n%s", got, status, strings.Join(output, "\n"))
@@ -435,7 +447,8 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 		t.Fatal("rank 3 has not come far while rank 0 floods")
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	for deadline := time.Now().Add(soon); slices.ContainsFunc(b.Processes(1), isRank); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); slices.ContainsFunc(b.Processes(1),
+		isRank); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("ranks have not ended: %v", b.Processes(1))
 		}
@@ -451,7 +464,8 @@ func TestManyHostsStart(t *testing.T) {
 	t.Parallel()
 	there := filepath.Join(t.TempDir(), "there")
 	writeProgram(t, there, "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n")
-	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank", "meet", "goodbye"))
+	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank",
+		"meet", "goodbye"))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if status != 0 || len(lines) != 100 {
 		t.Fatalf("status %d, %d lines\n%s", status, len(lines), strings.Join(output, "\n"))

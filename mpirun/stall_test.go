@@ -143,7 +143,8 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 	k := startTalk(t, "-stall-warning", "0.3", "-get-stack-traces", "-np", "3", "stall", "allreduce")
 	k.expect("localhost: rank 2 stands in")
 	first := k.expect("goroutine ")
-	for line := first; !strings.Contains(line, "gompi/mpirun.stallIn"); line = k.expect("") { // though it is in no call of ours
+	// though it is in no call of ours
+	for line := first; !strings.Contains(line, "gompi/mpirun.stallIn"); line = k.expect("") {
 		if strings.Contains(line, "goroutine ") && line != first || !strings.Contains(line, "  | ") {
 			t.Fatalf("%q, then %q: want the program's goroutine first", first, line)
 		}
@@ -159,7 +160,8 @@ func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 	reported := map[string]bool{}
 	stacks := 0
 	for line := range k.lines {
-		if rank, found := strings.CutPrefix(line, "gompirun: localhost: rank "); found && strings.HasSuffix(rank, " stands in") {
+		if rank, found := strings.CutPrefix(line, "gompirun: localhost: rank "); found &&
+			strings.HasSuffix(rank, " stands in") {
 			reported[rank] = true
 		}
 		if strings.Contains(line, "gompi/mpirun.stallIn") {
@@ -184,7 +186,8 @@ func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
 
 func TestRanksThatDoNotWaitAreSilent(t *testing.T) {
 	out, err := exec.Command("gompirun", "-stall-warning", "0.05", "-np", "2", "sleep", "0.5").CombinedOutput()
-	late := strings.Contains(string(out), "has ended, and others run on") // where one sleep is over long before the other
+	// where one sleep is over long before the other
+	late := strings.Contains(string(out), "has ended, and others run on")
 	if err != nil || len(out) > 0 && !late {
 		t.Errorf("%v, %q; want nothing: these ranks are in no call", err, out)
 	}

@@ -81,7 +81,8 @@ func TestCallsAreCountedExactly(t *testing.T) {
 		"recv 20 16000", "sendrecv 4 800000", "wait 12 0", "waitall 20 0",
 	}
 	for how, flags := range map[string][]string{
-		"shm": {"-np", "4"}, "tcp": {"-np", "4", "-x", "GOMPI_TRANSPORT=tcp"}, "threads": {"-np", "4", "-x", "GOMAXPROCS=4"},
+		"shm": {"-np", "4"}, "tcp": {"-np", "4", "-x", "GOMPI_TRANSPORT=tcp"},
+		"threads": {"-np", "4", "-x", "GOMAXPROCS=4"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			s := summary(t, 0, append(flags, program, "calls")...)
@@ -120,7 +121,8 @@ func TestTheSlowRankIsNamed(t *testing.T) {
 				return isLate(slow, "")(s) && l.Op == "allreduce" && (len(slow) != 1 || l.Latest == slow[0])
 			}
 			if s, ok := until(right, func() *report.Summary { return summary(t, 0, args...) }); !ok {
-				t.Errorf("%v: late %v: %s; %+v: want allreduce, and the rank that came last", args, s.Late, s.Verdict, s.Sites[0])
+				t.Errorf("%v: late %v: %s; %+v: want allreduce, and the rank that came last", args, s.Late,
+					s.Verdict, s.Sites[0])
 			}
 		}
 	}
@@ -149,7 +151,8 @@ func TestTheRankThatWorksAloneIsNamed(t *testing.T) {
 			return summary(t, tt.status, append(slices.Clone(tt.flags), "-np", "2", program, tt.what, tt.rounds)...)
 		})
 		if !ok {
-			t.Errorf("%s %s: late %v, %s (%s); want %v, %q", tt.what, tt.rounds, s.Late, s.Verdict, s.Where, tt.late, tt.where)
+			t.Errorf("%s %s: late %v, %s (%s); want %v, %q", tt.what, tt.rounds, s.Late, s.Verdict, s.Where,
+				tt.late, tt.where)
 		}
 	}
 }
@@ -158,7 +161,8 @@ func TestTheRankThatWorksAloneIsNamed(t *testing.T) {
 func TestCountsOutliveARank(t *testing.T) {
 	program := counted(t)
 	s := summary(t, 137, "-np", "2", program, "die", "100")
-	if got := sites(t, s, "counted/main.go:"); len(got) == 0 || got[len(got)-1] != "barrier 200 0" { // rank 0 may be in one more
+	// rank 0 may be in one more
+	if got := sites(t, s, "counted/main.go:"); len(got) == 0 || got[len(got)-1] != "barrier 200 0" {
 		t.Errorf("killed: %v, want 200 barriers, and perhaps one of which rank 0 had no end", got)
 	}
 	if len(s.PerRank) != 2 || s.PerRank[1].Calls != 100 {
@@ -174,7 +178,8 @@ func TestCountsComeFromAllHosts(t *testing.T) {
 	b := testbed.New(t, 2)
 	program := counted(t)
 	s := summary(t, 0, "-rsh", b.RSH(), "-H", "host1:2,host2:2", program, "calls")
-	if !slices.Contains(sites(t, s, "counted/main.go:"), "allreduce 4000 32000") || len(s.Hosts) != 2 || len(s.PerRank) != 4 {
+	if !slices.Contains(sites(t, s, "counted/main.go:"), "allreduce 4000 32000") || len(s.Hosts) != 2 ||
+		len(s.PerRank) != 4 {
 		t.Errorf("%v of %v, want those of four ranks on two hosts", sites(t, s, "counted/main.go:"), s.Hosts)
 	}
 }
@@ -188,7 +193,8 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 	page := filepath.Join(dir, "page.html")
 	status, _, errs = runJob(t, "-np", "2", "-stats="+page, program, "calls")
 	data, _ := os.ReadFile(page)
-	if status != 0 || !strings.Contains(string(data), "counted/main.go:") || !strings.Contains(string(data), "</html>") || errs != "" {
+	if status != 0 || !strings.Contains(string(data), "counted/main.go:") ||
+		!strings.Contains(string(data), "</html>") || errs != "" {
 		t.Errorf("status %d, %v:\n%s\nwant a page with the calls", status, errs, data)
 	}
 	rows := filepath.Join(dir, "rows.csv")
@@ -203,7 +209,8 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 		t.Errorf("status %d, %v: want 125 for a file that cannot be, before a rank starts", status, errs)
 	}
 	status, _, errs = runJob(t, "-np", "2", "-trace", "/dev/full", program, "calls")
-	if status != 125 || !strings.HasPrefix(errs, "gompirun: all ranks ended well, but -stats and -trace: write /dev/full: no space") {
+	if status != 125 || !strings.HasPrefix(errs,
+		"gompirun: all ranks ended well, but -stats and -trace: write /dev/full: no space") {
 		t.Errorf("status %d, %v: want 125 for a trace that cannot be written", status, errs)
 	}
 }
@@ -215,7 +222,8 @@ func TestStatsOfAJobWithoutGompi(t *testing.T) {
 			t.Skip("no ", program)
 		}
 		status, _, errs := runJob(t, "-np", "2", "-stats", program, "--version")
-		if status != 0 || strings.Contains(errs, "0 hosts") || !strings.Contains(errs, "-stats: "+program+": no rank has used gompi") || !strings.Contains(errs, want) {
+		if status != 0 || strings.Contains(errs, "0 hosts") ||
+			!strings.Contains(errs, "-stats: "+program+": no rank has used gompi") || !strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s; want %s", program, status, errs, want)
 		}
 	}
@@ -260,7 +268,8 @@ func trace(t *testing.T, want int, args ...string) []traceEvent {
 func TestATraceHasAllCallsOnOneClock(t *testing.T) {
 	program := counted(t)
 	b := testbed.New(t, 2)
-	for how, flags := range map[string][]string{"one host": {"-np", "4"}, "two hosts": {"-rsh", b.RSH(), "-H", "host1:2,host2:2"}} {
+	for how, flags := range map[string][]string{"one host": {"-np", "4"},
+		"two hosts": {"-rsh", b.RSH(), "-H", "host1:2,host2:2"}} {
 		calls, arrows := map[int]int{}, map[int][]traceEvent{}
 		for _, e := range trace(t, 0, append(flags, program, "calls")...) {
 			switch e.Phase {
@@ -285,7 +294,8 @@ func TestATraceHasAllCallsOnOneClock(t *testing.T) {
 			}
 		}
 		if within != 2*5 || len(arrows) > 4*5 || how == "one host" && len(arrows) < 4*5 {
-			t.Errorf("%s: %d messages, %d of them by ranks 0 and 2; want the 5 of each rank that a Recv gets", how, len(arrows), within)
+			t.Errorf("%s: %d messages, %d of them by ranks 0 and 2; want the 5 of each rank that a Recv gets", how,
+				len(arrows), within)
 		}
 	}
 }

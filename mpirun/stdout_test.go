@@ -95,15 +95,26 @@ func TestAJobEndsWhateverReadsItsOutput(t *testing.T) {
 		output string
 	}{
 		{"time limit", nil, []string{"-timeout", "5", "-np", "2", "yes"}, 124, "time limit of 5s reached"},
-		{"time limit after the ranks' end", nil, []string{"-timeout", "5", "-np", "1", "seq", "100000"}, 124, "time limit of 5s reached"},
+		{"time limit after the ranks' end", nil, []string{"-timeout", "5", "-np", "1", "seq", "100000"}, 124,
+			"time limit of 5s reached"},
 		{"TERM", send(syscall.SIGTERM), []string{"-np", "1", "yes"}, 143, "ended by signal 15"},
 		{"INT", send(syscall.SIGINT), []string{"-np", "1", "yes"}, 130, "interrupted"},
-		{"INT after the ranks' end", sendAfterEnd(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},
-		{"a FIFO for stdout", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", fifo(t, "F"), "echo", "hi"}, 124, "time limit of 5s reached"},
-		{"a FIFO in the folder of output", nil, []string{"-timeout", "5", "-np", "2", "-output-filename", filepath.Join(fifo(t, "rank.0/stdout"), "../..") + ":nojobid", "echo", "hi"}, 124, "time limit of 5s reached"},
-		{"a FIFO and TERM", send(syscall.SIGTERM), []string{"-np", "1", "-errfile-pattern", fifo(t, "F"), "sh", "-c", "yes >&2 & yes"}, 143, "ended by signal 15"},
-		{"a file that is a pipe", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", "/dev/stdout", "yes"}, 124, "time limit of 5s reached"},
-		{"failure", nil, []string{"-np", "2", "sh", "-c", `test $RANK = 1 && { yes & sleep 0.1; echo no disk >&2; exit 3; }; yes`}, 3, "rank 1 on localhost exited with status 3"},
+		{"INT after the ranks' end", sendAfterEnd(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130,
+			"interrupted"},
+		{"a FIFO for stdout", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", fifo(t, "F"), "echo",
+			"hi"}, 124, "time limit of 5s reached"},
+		{"a FIFO in the folder of output", nil,
+			[]string{"-timeout", "5", "-np", "2", "-output-filename",
+				filepath.Join(fifo(t, "rank.0/stdout"), "../..") + ":nojobid", "echo", "hi"}, 124,
+			"time limit of 5s reached"},
+		{"a FIFO and TERM", send(syscall.SIGTERM),
+			[]string{"-np", "1", "-errfile-pattern", fifo(t, "F"), "sh", "-c", "yes >&2 & yes"}, 143,
+			"ended by signal 15"},
+		{"a file that is a pipe", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", "/dev/stdout", "yes"},
+			124, "time limit of 5s reached"},
+		{"failure", nil, []string{"-np", "2", "sh", "-c",
+			`test $RANK = 1 && { yes & sleep 0.1; echo no disk >&2; exit 3; }; yes`}, 3,
+			"rank 1 on localhost exited with status 3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -63,7 +63,8 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 			proc.RemoveGroupOf(pid)
 		}
 	}
-	w.Connect = func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) ([]job.Agent, func([]int, ctl.Message)) {
+	w.Connect = func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event,
+		done <-chan struct{}) ([]job.Agent, func([]int, ctl.Message)) {
 		all := link.StartAll(ctx, starter, fanout, hosts, events, done)
 		agents := make([]job.Agent, len(all))
 		for n, a := range all {

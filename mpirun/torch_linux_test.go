@@ -63,7 +63,8 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 	b := testbed.New(t, 2)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	trained(t, exec.CommandContext(ctx, "gompirun", "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-x", "PATH="+path, script, "--steps", "20"))
+	trained(t, exec.CommandContext(ctx, "gompirun", "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-x", "PATH="+path,
+		script, "--steps", "20"))
 	if testing.Short() { // once is enough: importing torch takes seconds
 		return
 	}

@@ -23,7 +23,8 @@ import (
 func treeHosts(t *testing.T, refuse string) []string {
 	t.Helper()
 	rsh := filepath.Join(t.TempDir(), "rsh")
-	script := "#!/bin/sh\nhost=$1; shift\n" + refuse + "\nFAKEHOST=$host sh -c \"$*\"\n" // not exec: ssh is a process of its own
+	// not exec: ssh is a process of its own
+	script := "#!/bin/sh\nhost=$1; shift\n" + refuse + "\nFAKEHOST=$host sh -c \"$*\"\n"
 	writeProgram(t, rsh, script)
 	return []string{"-rsh", rsh, "-H", "h1,h2,h3,h4,h5,h6,h7", "-fanout", "2"}
 }
@@ -35,7 +36,8 @@ func TestATreeOfAgentsWorksAsAStar(t *testing.T) {
 	if status != 0 || strings.Count(out, "has ") != 7 {
 		t.Errorf("status %d, and ranks print\n%s", status, out)
 	}
-	matches(t, "a tree", output, `agent on h1: rsh \(`, `agent on h2: rsh from h1 `, `agent on h3: rsh from h2 `, `agent on h4: rsh from h1 `,
+	matches(t, "a tree", output, `agent on h1: rsh \(`, `agent on h2: rsh from h1 `, `agent on h3: rsh from h2 `,
+		`agent on h4: rsh from h1 `,
 		`agent on h5: rsh \(`, `agent on h6: rsh from h5 `, `agent on h7: rsh from h5 `, `barrier`, `allreduce`)
 
 	status, _, output = finish(t, tree("-q", "sh", "-c", `[ $RANK = 2 ] && exit 9; exec sleep 1000`))
@@ -48,7 +50,8 @@ func TestATreeOfAgentsWorksAsAStar(t *testing.T) {
 	cmd.Stdin = strings.NewReader(strings.Repeat("x", 1<<20))
 	status, out, output = finish(t, cmd)
 	if status != 0 || strings.Count(out, "1048576\n") != 7 {
-		t.Errorf("status %d, %d of 7 ranks have all input\n%s", status, strings.Count(out, "1048576\n"), strings.Join(output, "\n"))
+		t.Errorf("status %d, %d of 7 ranks have all input\n%s", status, strings.Count(out, "1048576\n"),
+			strings.Join(output, "\n"))
 	}
 	for r := range 7 {
 		if n := strings.Count(out, fmt.Sprint(r)); n < 3000000 {
@@ -160,7 +163,8 @@ func TestAKilledLauncherLeavesNothingOfItsTree(t *testing.T) {
 // once; a host that cannot be reached at all is named.
 func TestHostsThatOthersCannotReach(t *testing.T) {
 	const refuse = `[ -z "$FAKEHOST" ] || { echo "root@$host: Permission denied (publickey)." >&2; exit 255; }`
-	status, out, output := finish(t, exec.Command("gompirun", append(treeHosts(t, refuse), "rank", "meet", "goodbye")...))
+	status, out, output := finish(t, exec.Command("gompirun",
+		append(treeHosts(t, refuse), "rank", "meet", "goodbye")...))
 	if status != 0 || strings.Count(out, "cards [0 1 4 9 16 25 36]") != 7 || len(output) != 1 {
 		t.Errorf("status %d, and ranks print\n%s", status, out)
 	}
@@ -168,8 +172,10 @@ func TestHostsThatOthersCannotReach(t *testing.T) {
 		`.*Permission denied \(publickey\); want a key that ssh may use without asking \(-fanout 0: from here at once\)$`)
 
 	const lost = `[ $host != h1 ] || { echo "ssh: connect to host $host port 22: No route to host" >&2; exit 255; }`
-	status, _, output = finish(t, exec.Command("gompirun", append(treeHosts(t, lost), "-q", "rank", "meet", "goodbye")...))
-	if want := []string{"gompirun: h1: ssh: connect to host h1 port 22: No route to host"}; status != statusFailed || !slices.Equal(output, want) {
+	status, _, output = finish(t, exec.Command("gompirun",
+		append(treeHosts(t, lost), "-q", "rank", "meet", "goodbye")...))
+	if want := []string{"gompirun: h1: ssh: connect to host h1 port 22: No route to host"}; status != statusFailed ||
+		!slices.Equal(output, want) {
 		t.Errorf("status %d, %q; want %q", status, output, want)
 	}
 }

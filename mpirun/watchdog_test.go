@@ -112,7 +112,8 @@ func adoptMain() {
 
 // startGuarded starts a watchdog, its agent and a rank, which is ready when it returns.
 // Until silent is called their launcher pings.
-func startGuarded(t *testing.T, beat time.Duration) (l *launched, in io.WriteCloser, reports *ctl.Reader, silent func()) {
+func startGuarded(t *testing.T, beat time.Duration) (l *launched, in io.WriteCloser, reports *ctl.Reader,
+	silent func()) {
 	t.Helper()
 	cmd := exec.Command("gompirun", remote.AgentFlag)
 	in, _ = cmd.StdinPipe()

@@ -31,25 +31,35 @@ type Kind uint8
 //
 //c:const GOMPI_FRAME_
 const (
-	NoKind    Kind = iota
-	Eager          // point-to-point message with its payload
-	RTS            // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
-	CTS            // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
-	Data           // payload requested by a CTS, or a part of it; A: receiver's token
-	Done           // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
-	Credit         // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
-	Coll           // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
-	Ready          // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
-	Offer          // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq, Tag and Flags as Coll, A: bytes, B: sender's token
-	Call           // the sender waits for the receiver in this collective; Seq, A and B as Coll
-	Revoke         // Comm is broken; the payload says why
-	Await          // the sender waits for the receiver on Comm; Left answers once Comm is closed there
-	Left           // the sender has closed Comm, and neither sends nor receives there any more
-	Withdraw       // takes an RTS back; A: sender's token
-	Withdrawn      // answer to Withdraw, if no receive has matched the RTS; A: sender's token
-	Flush          // asks whether the receiver still writes to places it was given; A: a number
-	Flushed        // answer to Flush: it no longer writes; A: the number
-	Goodbye        // the sender leaves in good order; nothing follows
+	NoKind Kind = iota
+	Eager       // point-to-point message with its payload
+	// request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's
+	// token, Seq: place of the payload or 0, Flags: Short too
+	RTS
+	// clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to
+	// store it or 0, Tag: chunks to send now, 0 for all
+	CTS
+	Data // payload requested by a CTS, or a part of it; A: receiver's token
+	Done // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
+	// returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag:
+	// how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
+	Credit
+	// one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so
+	// far, Flags: type of its elements
+	Coll
+	Ready // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
+	// answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq, Tag and
+	// Flags as Coll, A: bytes, B: sender's token
+	Offer
+	Call      // the sender waits for the receiver in this collective; Seq, A and B as Coll
+	Revoke    // Comm is broken; the payload says why
+	Await     // the sender waits for the receiver on Comm; Left answers once Comm is closed there
+	Left      // the sender has closed Comm, and neither sends nor receives there any more
+	Withdraw  // takes an RTS back; A: sender's token
+	Withdrawn // answer to Withdraw, if no receive has matched the RTS; A: sender's token
+	Flush     // asks whether the receiver still writes to places it was given; A: a number
+	Flushed   // answer to Flush: it no longer writes; A: the number
+	Goodbye   // the sender leaves in good order; nothing follows
 	numKinds
 )
 
@@ -57,7 +67,8 @@ const (
 // of credit: its receiver may fetch the payload before a receive matches.
 const Short = 1 << 7
 
-var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "withdraw", "withdrawn", "flush", "flushed", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer",
+	"call", "revoke", "await", "left", "withdraw", "withdrawn", "flush", "flushed", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {
@@ -121,7 +132,8 @@ func (h *Header) Encode(dst []byte) {
 func (h *Header) Decode(src []byte) error {
 	_ = src[HeaderSize-1]
 	if src[magicAt] != magic || src[versionAt] != Version {
-		return fmt.Errorf("%w: frame starts with %#x version %d, want %#x version %d", ErrProtocol, src[magicAt], src[versionAt], magic, Version)
+		return fmt.Errorf("%w: frame starts with %#x version %d, want %#x version %d", ErrProtocol, src[magicAt],
+			src[versionAt], magic, Version)
 	}
 	h.Kind, h.Flags = Kind(src[kindAt]), src[flagsAt]
 	h.Tag = int32(binary.LittleEndian.Uint32(src[tagAt:]))

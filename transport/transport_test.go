@@ -7,7 +7,8 @@ import (
 
 func TestHeaderRoundTrip(t *testing.T) {
 	for k := NoKind + 1; k < numKinds; k++ {
-		h := Header{Kind: k, Flags: 0x81, Tag: -1 << 31, Comm: 1<<64 - 1, Seq: 1 << 63, Len: MaxPayload, A: 7, B: 1<<64 - 2}
+		h := Header{Kind: k, Flags: 0x81, Tag: -1 << 31, Comm: 1<<64 - 1, Seq: 1 << 63, Len: MaxPayload, A: 7,
+			B: 1<<64 - 2}
 		var b [HeaderSize]byte
 		h.Encode(b[:])
 		var got Header

@@ -34,7 +34,8 @@ a few are measured if none is given.
 `
 
 // compareOps are the default operations.
-var compareOps = []string{"latency", "bw", "barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather", "gather", "scatter", "alltoall", "scan"}
+var compareOps = []string{"latency", "bw", "barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather",
+	"gather", "scatter", "alltoall", "scan"}
 
 // A comparison is the command line of compare.
 type comparison struct {
@@ -47,8 +48,10 @@ type comparison struct {
 }
 
 func parseCompare(args []string) (comparison, error) {
-	c := comparison{options: newOptions("compare", "openmpi,mpich,impi,openmpi-debian,mpich-debian,oneccl,gloo", "2,4", 2*time.Minute, "run may take: an operation of one entrant, all sizes")}
-	budget, sizes := cli.Duration(20*time.Millisecond), cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
+	c := comparison{options: newOptions("compare", "openmpi,mpich,impi,openmpi-debian,mpich-debian,oneccl,gloo", "2,4",
+		2*time.Minute, "run may take: an operation of one entrant, all sizes")}
+	budget, sizes := cli.Duration(20*time.Millisecond),
+		cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
 	var what elements
 	s := c.set
 	c.overTransport()
@@ -70,7 +73,8 @@ func parseCompare(args []string) (comparison, error) {
 			return c, fmt.Errorf("operation %q: want one of %s", op, strings.Join(measure.Names(), ", "))
 		}
 	}
-	c.args = []string{"-format", "csv", "-sizes", sizes.String(), "-type", what.element, "-redop", what.operator, "-budget", budget.String()}
+	c.args = []string{"-format", "csv", "-sizes", sizes.String(), "-type", what.element, "-redop", what.operator,
+		"-budget", budget.String()}
 	if c.inPlace {
 		c.args = append(c.args, "-inplace")
 	}
@@ -192,18 +196,21 @@ func ratioTable(cells []result.Cell, names []string, ours string, others []strin
 		}
 		lines = append(lines, append(line, ratios(c, ours, others...)...))
 	}
-	return result.Table{Left: 1, Lines: lines, Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
-		" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
+	return result.Table{Left: 1, Lines: lines,
+		Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
+			" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
 }
 
 // cellColumns returns the columns that identify a cell.
 func cellColumns(c result.Cell) []string {
-	return []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes), strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))}
+	return []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes),
+		strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))}
 }
 
 // ratios returns the ratios of both times.
 func ratios(c result.Cell, ours string, others ...string) []string {
-	return []string{result.Ratio(c.Ratio(ours, result.ByMedian, others...)), result.Ratio(c.Ratio(ours, result.ByB2B, others...))}
+	return []string{result.Ratio(c.Ratio(ours, result.ByMedian, others...)),
+		result.Ratio(c.Ratio(ours, result.ByB2B, others...))}
 }
 
 // libraryTable compares gompi's MPI libraries with gompi in a Go program, and with the peers.
@@ -219,7 +226,8 @@ func libraryTable(cells []result.Cell, ours, others []string) result.Table {
 		}
 		lines = append(lines, line)
 	}
-	return result.Table{Left: 1, Lines: lines, Title: "C programs on gompi's MPI libraries: the time of gompi in a Go program, and that of the fastest peer, divided by the library's."}
+	return result.Table{Left: 1, Lines: lines,
+		Title: "C programs on gompi's MPI libraries: the time of gompi in a Go program, and that of the fastest peer, divided by the library's."}
 }
 
 func meanTable(ours string, means []result.Mean) result.Table {
@@ -228,7 +236,8 @@ func meanTable(ours string, means []result.Mean) result.Table {
 		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
 			result.Ratio(m.ByMedian, m.ByMedian > 0), result.Ratio(m.ByB2B, m.ByB2B > 0)})
 	}
-	return result.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios of " + ours + " to the fastest peer:"}
+	return result.Table{Left: 1, Lines: lines,
+		Title: "Geometric means of the ratios of " + ours + " to the fastest peer:"}
 }
 
 // timeCharts returns charts of medians over sizes, for each operation, number of ranks and state.

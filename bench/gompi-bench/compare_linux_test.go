@@ -19,7 +19,8 @@ func TestThreadsCompute(t *testing.T) {
 	processors := runtime.GOMAXPROCS(0)
 	rest := compute(3)
 	const enough = 300 * time.Millisecond
-	if _, err := unix.Setitimer(unix.ItimerVirtual, unix.Itimerval{Value: unix.NsecToTimeval(int64(enough))}); err != nil {
+	if _, err := unix.Setitimer(unix.ItimerVirtual,
+		unix.Itimerval{Value: unix.NsecToTimeval(int64(enough))}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -65,25 +65,32 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 `)
 	t.Setenv("PATH", "/nowhere")
 	csv, html := filepath.Join(t.TempDir(), "raw.csv"), filepath.Join(t.TempDir(), "all.html")
-	out := called(t, 0, "compare", "-gompirun", gompirun, "-venvs", "/nowhere", "-rounds", "2", "-np", "2", "-transport", "tcp", "-peers", "openmpi,mpich",
+	out := called(t, 0, "compare", "-gompirun", gompirun, "-venvs", "/nowhere", "-rounds", "2", "-np", "2",
+		"-transport", "tcp", "-peers", "openmpi,mpich",
 		"-busy", "1", "-csv", csv, "-html", html, "bcast", "scan")
-	has(t, out, "^# gompi beside \n", "- threads that compute meanwhile: 1\n", "- gompi is told to use tcp\n", "- rounds, in turn: 2; ",
+	has(t, out, "^# gompi beside \n", "- threads that compute meanwhile: 1\n", "- gompi is told to use tcp\n",
+		"- rounds, in turn: 2; ",
 		"GOMPI_TRANSPORT=tcp .* -np 2 .* run -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`\n",
-		`\| bcast \| +2 \| +8 B \| .* \| 4.00 / 4.50 \| missing \| +missing \|\n`, // once or twice: the machine may change its state between the rounds
-		`- openmpi: not installed \(make peers\)\n- mpich: not installed`, "- gompi, scan, np=2, round 2: exit status 9: rank 1 died\n")
-	has(t, read(t, csv), `^# .+ processors, .+\n`+result.SampleHeader+`\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4`)
+		// once or twice: the machine may change its state between the rounds
+		`\| bcast \| +2 \| +8 B \| .* \| 4.00 / 4.50 \| missing \| +missing \|\n`,
+		`- openmpi: not installed \(make peers\)\n- mpich: not installed`,
+		"- gompi, scan, np=2, round 2: exit status 9: rank 1 died\n")
+	has(t, read(t, csv), `^# .+ processors, .+\n`+result.SampleHeader+
+		`\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4`)
 	has(t, read(t, html), "<svg", "mpich: not installed", "gompi, scan, np=2, round 2: exit status 9")
 }
 
 // Libraries on gompi are compared with gompi and with the peers, and are no peers.
 func TestALibraryOfGompisIsNoPeer(t *testing.T) {
 	row := func(impl string, us float64) result.Sample {
-		return result.Sample{Round: 1, Row: result.Row{Impl: impl, Op: "bcast", NP: 2, Bytes: 8, Median: us, B2B: 2 * us}}
+		return result.Sample{Round: 1, Row: result.Row{Impl: impl, Op: "bcast", NP: 2, Bytes: 8, Median: us,
+			B2B: 2 * us}}
 	}
 	var c comparison
 	c.options = newOptions("compare", "", "2", 0, "")
 	c.NPs = []int{2}
-	c.Samples = []result.Sample{row("gompi", 4), row("gompi-openmpi", 5), row("gompi-mpich", 2), row("openmpi", 8), row("mpich", 6)}
+	c.Samples = []result.Sample{row("gompi", 4), row("gompi-openmpi", 5), row("gompi-mpich", 2), row("openmpi", 8),
+		row("mpich", 6)}
 	var entrants []runner.Entrant
 	for _, s := range c.Samples {
 		entrants = append(entrants, runner.Entrant{Name: s.Impl, Start: func(int, ...string) runner.Job { return nil }})
@@ -136,7 +143,8 @@ func TestCommandsRefuse(t *testing.T) {
 func TestPeersAreCompared(t *testing.T) {
 	stress.Long(t, "builds gompi's programs, compiles and starts MPI programs")
 	html := filepath.Join(t.TempDir(), "all.html")
-	out := called(t, 0, "compare", "-gompirun", filepath.Join(built(t), "gompirun"), "-html", html, "-np", "2", "-rounds", "1", "-budget", "1ms",
+	out := called(t, 0, "compare", "-gompirun", filepath.Join(built(t), "gompirun"), "-html", html, "-np", "2",
+		"-rounds", "1", "-budget", "1ms",
 		"-peers", "openmpi,openmpi-debian,mpich-debian", "-sizes", "8,64K", "bcast", "allreduce")
 	if strings.Contains(out, "Runs that failed") {
 		t.Fatal(out)

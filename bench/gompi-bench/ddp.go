@@ -64,8 +64,10 @@ type training struct {
 }
 
 func parseDDP(args []string) (*training, error) {
-	t := &training{options: newOptions("ddp", strings.Join([]string{peers.TorchGompi, peers.Gloo, peers.TorchUnsent, "openmpi", "openmpi-debian"}, ","),
-		"1,2,4", 2*time.Minute, "run may take: a model of one entrant"), bucket: defaultBucket, budget: cli.Duration(100 * time.Millisecond)}
+	t := &training{options: newOptions("ddp",
+		strings.Join([]string{peers.TorchGompi, peers.Gloo, peers.TorchUnsent, "openmpi", "openmpi-debian"}, ","),
+		"1,2,4", 2*time.Minute, "run may take: a model of one entrant"), bucket: defaultBucket,
+		budget: cli.Duration(100 * time.Millisecond)}
 	s := t.set
 	t.overTransport()
 	s.Var((*cli.Duration)(&t.busy), "busy", "make backward of whole steps so much longer, by matrix products")
@@ -98,7 +100,8 @@ func (t *training) sort(what []string) error {
 		case i >= 0:
 			t.profiles = append(t.profiles, measure.Models()[i])
 		default:
-			return fmt.Errorf("model %q: want some of %s, %s", name, strings.Join(profileNames(), ", "), strings.Join(stepModels, ", "))
+			return fmt.Errorf("model %q: want some of %s, %s", name, strings.Join(profileNames(), ", "),
+				strings.Join(stepModels, ", "))
 		}
 	}
 	return nil
@@ -128,7 +131,8 @@ func (t *training) enter(ctx context.Context) error {
 		if err := writeProfiles(t.Dir(), t.profiles); err != nil {
 			return err
 		}
-		here, absent := t.Enter(ctx, t.peers, peers.Program{C: "mpiddp.c", Python: "ddpcomm.py", Args: []string{"-models", profilesIn(t.Dir())}})
+		here, absent := t.Enter(ctx, t.peers,
+			peers.Program{C: "mpiddp.c", Python: "ddpcomm.py", Args: []string{"-models", profilesIn(t.Dir())}})
 		t.Absent = absent
 		for _, e := range here {
 			t.comm = append(t.comm, e)
@@ -140,14 +144,16 @@ func (t *training) enter(ctx context.Context) error {
 	if len(t.models) == 0 {
 		return nil
 	}
-	inTorch := slices.DeleteFunc(slices.Clone(t.peers), func(name string) bool { return name != peers.Gloo && name != peers.TorchGompi })
+	inTorch := slices.DeleteFunc(slices.Clone(t.peers),
+		func(name string) bool { return name != peers.Gloo && name != peers.TorchGompi })
 	in := []string{"-in", t.Dir()}
 	here, absent := t.Enter(ctx, inTorch, peers.Program{Python: "ddpsteps.py", Args: in})
 	if len(t.profiles) == 0 {
 		t.Absent = absent
 	}
 	t.whole = append([]runner.Entrant{t.Gompi(nil, append([]string{t.steps}, in...)...)}, here...)
-	t.conditions = append(t.conditions, "gompi computes with gonum's BLAS "+gonum(t.steps)+", one goroutine for each rank", t.BLAS(ctx))
+	t.conditions = append(t.conditions, "gompi computes with gonum's BLAS "+gonum(t.steps)+
+		", one goroutine for each rank", t.BLAS(ctx))
 	for _, model := range t.models {
 		write := runner.Command{Args: []string{t.steps, "-write", "-in", t.Dir(), model}}
 		if _, err := write.Run(ctx, t.Limit); err != nil {

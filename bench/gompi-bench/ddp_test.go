@@ -13,7 +13,8 @@ import (
 )
 
 func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
-	if got, want := buckets([]int{5, 7, 300000, 6_553_000, 600, 1000, 262_000}), []int{262_000, 1600, 6_553_000, 300_012}; !slices.Equal(got, want) {
+	if got, want := buckets([]int{5, 7, 300000, 6_553_000, 600, 1000, 262_000}),
+		[]int{262_000, 1600, 6_553_000, 300_012}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v: the first at most 1 MiB, others 25 MiB", got, want)
 	}
 	if got, want := buckets([]int{10, 20_000_000, 30}), []int{30, 20_000_000, 10}; !slices.Equal(got, want) {
@@ -23,7 +24,8 @@ func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
 		sum := 0
 		for i, n := range buckets(m.Lengths) {
 			sum += n
-			if limit := map[bool]int{true: firstBucket, false: nextBucket}[i == 0]; n > limit && !slices.Contains(m.Lengths, n) {
+			if limit := map[bool]int{true: firstBucket, false: nextBucket}[i == 0]; n > limit &&
+				!slices.Contains(m.Lengths, n) {
 				t.Errorf("%s: bucket %d has %d numbers: want at most %d", m.Name, i, n, limit)
 			}
 		}
@@ -41,7 +43,8 @@ func TestPeersReadTheProfilesThatGompiHas(t *testing.T) {
 	}
 	lines := strings.Split(read(t, profilesIn(dir)), "\n")
 	slices.Sort(lines)
-	if want := []string{"", "buckets ddp-recommender 333 2699756", "tensors ddp-recommender 35380 2664376 332 1"}; !slices.Equal(lines, want) {
+	if want := []string{"", "buckets ddp-recommender 333 2699756",
+		"tensors ddp-recommender 35380 2664376 332 1"}; !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}
 }
@@ -78,7 +81,8 @@ func TestLossesThatDifferAreRefusedWithBoth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err = agree(mine, theirs); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+		if err = agree(mine, theirs); (err == nil) != (tt.want == "") ||
+			err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("times %v: %v, want %q", tt.factor, err, tt.want)
 		}
 	}
@@ -121,7 +125,8 @@ func TestATrainingSaysWhatIsLostAndRefused(t *testing.T) {
 	gompirun, python, steps := trained(t)
 	csv, html := filepath.Join(t.TempDir(), "raw.csv"), filepath.Join(t.TempDir(), "all.html")
 	out := called(t, 0, "ddp", "-gompirun", gompirun, "-steps", steps, "-python", python, "-venvs", "/nowhere",
-		"-np", "1,2", "-rounds", "2", "-peers", "torch-gompi,gloo,openmpi", "-csv", csv, "-html", html, "resnet50", "mlp")
+		"-np", "1,2", "-rounds", "2", "-peers", "torch-gompi,gloo,openmpi", "-csv", csv, "-html", html,
+		"resnet50", "mlp")
 	has(t, out, `- PyTorch 1.13.1 computes with libfast.so, one thread for each rank\n`,
 		"- gompi : `"+gompirun+` -np 2 .* run -format csv -budget 100ms ddp-resnet50`+"`\n",
 		` -np 2 -bind-to none `+python+` .*ddpsteps.py --backend gloo -in .* -bucket 26214400 mlp`,
@@ -142,12 +147,14 @@ func TestTrainingIsCompared(t *testing.T) {
 	stress.Long(t, "builds gompi's programs, compiles and starts MPI programs and PyTorch")
 	dir := built(t)
 	out := called(t, 0, "ddp", "-gompirun", filepath.Join(dir, "gompirun"), "-steps", filepath.Join(dir, "steps"),
-		"-peers", "gloo,torch-unsent,openmpi-debian", "-np", "2", "-rounds", "1", "-budget", "1ms", "recommender", "cnn")
+		"-peers", "gloo,torch-unsent,openmpi-debian", "-np", "2", "-rounds", "1", "-budget", "1ms",
+		"recommender", "cnn")
 	if strings.Contains(out, "Runs that failed") {
 		t.Fatal(out)
 	}
 	if strings.Contains(out, "Not here") {
 		t.Skip("needs PyTorch and Open MPI (make torch ONLY=build, and packages openmpi-bin and libopenmpi-dev)")
 	}
-	has(t, out, `\| recommender \| +2 \| +4 \| 10.8 \| +[0-9.]+ \| +[0-9.]+ \|`, `\| cnn +\| 2 +\| gloo +\| +[0-9.]+ \|`)
+	has(t, out, `\| recommender \| +2 \| +4 \| 10.8 \| +[0-9.]+ \| +[0-9.]+ \|`,
+		`\| cnn +\| 2 +\| gloo +\| +[0-9.]+ \|`)
 }

@@ -49,14 +49,16 @@ func (t *training) commTable(cells []result.Cell) result.Table {
 			lines = append(lines, commLine(result.Find(cells, operation(m), np), m, names))
 		}
 	}
-	return result.Table{Left: 1, Lines: lines, Title: "Communication alone, ms a step: the median of the rounds' medians, each of the slowest rank, and" +
-		" how many times as long as gompi's that is. comm/ddp averages gradients that are announced from the last to the first; PyTorch's" +
-		" backward pass does the same with the derivative of a sum, which torch-unsent does without sending; MPI libraries sum the same" +
-		" buckets by MPI_Iallreduce, or (blocking) one after the other by MPI_Allreduce."}
+	return result.Table{Left: 1, Lines: lines,
+		Title: "Communication alone, ms a step: the median of the rounds' medians, each of the slowest rank, and" +
+			" how many times as long as gompi's that is. comm/ddp averages gradients that are announced from the last to the first; PyTorch's" +
+			" backward pass does the same with the derivative of a sum, which torch-unsent does without sending; MPI libraries sum the same" +
+			" buckets by MPI_Iallreduce, or (blocking) one after the other by MPI_Allreduce."}
 }
 
 func commLine(c result.Cell, m measure.Model, names []string) []string {
-	line := []string{m.Name, strconv.Itoa(c.NP), strconv.Itoa(len(m.Lengths)), fmt.Sprintf("%.1f", float64(4*m.Size())/1e6)}
+	line := []string{m.Name, strconv.Itoa(c.NP), strconv.Itoa(len(m.Lengths)),
+		fmt.Sprintf("%.1f", float64(4*m.Size())/1e6)}
 	for i, name := range names {
 		line = append(line, in(c, name, 1e-3))
 		switch {
@@ -116,10 +118,11 @@ func (t *training) stepTable(cells []result.Cell) result.Table {
 			}
 		}
 	}
-	return result.Table{Left: 3, Lines: lines, Title: fmt.Sprintf("Whole steps of the same weights and batches, ms; the losses of %d steps agree with gompi's to %g. Times are"+
-		" medians of the rounds' medians, each of the slowest rank. Exposed is backward with communication, less the backward alone that follows; below zero"+
-		" it is noise. Hidden is (communication alone - exposed) / communication alone. The ratio is the step's time, divided by gompi's: BLAS makes the"+
-		" difference in forward and backward.", lossSteps, lossBound)}
+	return result.Table{Left: 3, Lines: lines,
+		Title: fmt.Sprintf("Whole steps of the same weights and batches, ms; the losses of %d steps agree with gompi's to %g. Times are"+
+			" medians of the rounds' medians, each of the slowest rank. Exposed is backward with communication, less the backward alone that follows; below zero"+
+			" it is noise. Hidden is (communication alone - exposed) / communication alone. The ratio is the step's time, divided by gompi's: BLAS makes the"+
+			" difference in forward and backward.", lossSteps, lossBound)}
 }
 
 // hidden formats the share of communication that backward hides, "-" for one rank.
@@ -140,7 +143,8 @@ func (t *training) stepCharts(cells []result.Cell) (charts []result.Chart) {
 			for _, p := range stepParts {
 				for _, e := range t.whole {
 					if r, ok := result.Find(cells, model+"/"+p.name, np).Rows[e.Name]; ok {
-						chart.Points = append(chart.Points, result.Point{Series: e.Name, Word: p.title, Y: r.Median / 1e3})
+						chart.Points = append(chart.Points, result.Point{Series: e.Name, Word: p.title,
+							Y: r.Median / 1e3})
 					}
 				}
 			}

@@ -35,11 +35,13 @@ type launch struct {
 }
 
 func parseLaunch(args []string) (launch, error) {
-	all := append([]string{"openmpi", "openmpi-ob1", "mpich", "impi", "openmpi-debian", "mpich-debian", "srun"}, peers.Torchruns...)
+	all := append([]string{"openmpi", "openmpi-ob1", "mpich", "impi", "openmpi-debian", "mpich-debian", "srun"},
+		peers.Torchruns...)
 	l := launch{options: newOptions("launch", strings.Join(all, ","), "1,4,16,64", 30*time.Second, "job may take")}
 	torchNP := "1,2,4"
 	s := l.set
-	s.StringVar(&torchNP, "torch-np", torchNP, "numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")
+	s.StringVar(&torchNP, "torch-np", torchNP,
+		"numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")
 	rest, err := s.Parse(args)
 	switch {
 	case err != nil:
@@ -74,11 +76,14 @@ type figure struct {
 }
 
 var (
-	startToFinish = figure{"start_to_finish", "Start to finish", "ms", 1e-3, func(o runner.Outcome) float64 { return micros(o.Took) }}
-	firstLine     = figure{"first_line", "Until the first line of a rank", "ms", 1e-3, func(o runner.Outcome) float64 { return micros(o.First) }}
-	insideInit    = figure{"init", "Inside init, of the slowest rank", "ms", 1e-3, printed(initMark, 1e3)}
-	importTorch   = figure{"import_torch", "Inside import torch, of the slowest rank", "ms", 1e-3, printed(importMark, 1e3)}
-	peakMemory    = figure{"peak_kb", "Peak resident memory of the largest rank", "MB", 1024 / 1e6, printed(peakMark, 1)}
+	startToFinish = figure{"start_to_finish", "Start to finish", "ms", 1e-3,
+		func(o runner.Outcome) float64 { return micros(o.Took) }}
+	firstLine = figure{"first_line", "Until the first line of a rank", "ms", 1e-3,
+		func(o runner.Outcome) float64 { return micros(o.First) }}
+	insideInit  = figure{"init", "Inside init, of the slowest rank", "ms", 1e-3, printed(initMark, 1e3)}
+	importTorch = figure{"import_torch", "Inside import torch, of the slowest rank", "ms", 1e-3,
+		printed(importMark, 1e3)}
+	peakMemory = figure{"peak_kb", "Peak resident memory of the largest rank", "MB", 1024 / 1e6, printed(peakMark, 1)}
 )
 
 func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
@@ -107,7 +112,8 @@ func (l *launch) enter(ctx context.Context) []group {
 	hello := group{name: "hello", nps: l.NPs, figures: []figure{startToFinish, firstLine, insideInit, peakMemory},
 		entrants: append([]runner.Entrant{l.Gompi(nil, ours...)}, here...)}
 	if l.Hosts != nil {
-		hello.entrants = append(hello.entrants, runner.Entrant{Name: logins, Start: func(int, ...string) runner.Job { return l.Hosts.Logins() }})
+		hello.entrants = append(hello.entrants,
+			runner.Entrant{Name: logins, Start: func(int, ...string) runner.Job { return l.Hosts.Logins() }})
 	}
 	if len(l.torchNP) == 0 || len(l.torchruns) == 0 {
 		return []group{hello}
@@ -122,7 +128,8 @@ func (l *launch) enter(ctx context.Context) []group {
 	if l.Hosts != nil {
 		iface = []string{"-x", "GLOO_SOCKET_IFNAME=" + l.Hosts.Iface}
 	}
-	torch := group{name: "torch", nps: l.torchNP, figures: []figure{startToFinish, firstLine, importTorch, insideInit, peakMemory},
+	torch := group{name: "torch", nps: l.torchNP,
+		figures:  []figure{startToFinish, firstLine, importTorch, insideInit, peakMemory},
 		entrants: []runner.Entrant{l.Gompi(iface, script...)}}
 	for _, name := range l.torchruns {
 		torch.entrants = append(torch.entrants, l.Torchrun(name, python, version))
@@ -154,7 +161,8 @@ func (l *launch) jobs(ctx context.Context, groups []group, progress io.Writer) e
 						l.Miss(fmt.Sprintf("%s, %s, np=%d, round %d: %v", e.Name, g.name, np, round, err))
 						continue
 					}
-					fmt.Fprintf(progress, "round %d of %d: %s, %s, np=%d: %v\n", round, l.Rounds, e.Name, g.name, np, out.Took.Round(time.Millisecond))
+					fmt.Fprintf(progress, "round %d of %d: %s, %s, np=%d: %v\n", round, l.Rounds, e.Name, g.name, np,
+						out.Took.Round(time.Millisecond))
 					for _, f := range g.figures {
 						if err := l.take(round, g.name+"/"+f.name, e.Name, np, f.of(out)); err != nil {
 							return err
@@ -172,7 +180,8 @@ func (l *launch) take(round int, op, impl string, np int, value float64) error {
 	if value <= 0 {
 		return nil
 	}
-	return l.Take(result.Sample{Round: round, Row: result.Row{Impl: impl, Op: op, NP: np, Median: value, Min: value, P99: value, Iters: 1}})
+	return l.Take(result.Sample{Round: round,
+		Row: result.Row{Impl: impl, Op: op, NP: np, Median: value, Min: value, P99: value, Iters: 1}})
 }
 
 // report has a table and a chart of each figure of each program.

@@ -42,12 +42,15 @@ func TestLaunchesAreTimedAndLossesMarked(t *testing.T) {
 		}
 	}
 	csv, html := filepath.Join(dir, "raw.csv"), filepath.Join(dir, "all.html")
-	out := called(t, 0, "launch", "-gompirun", gompirun, "-venvs", dir, "-peers", "mpich,openmpi", "-np", "2,4", "-torch-np", "0", "-rounds", "2", "-csv", csv, "-html", html)
+	out := called(t, 0, "launch", "-gompirun", gompirun, "-venvs", dir, "-peers", "mpich,openmpi", "-np", "2,4",
+		"-torch-np", "0", "-rounds", "2", "-csv", csv, "-html", html)
 	has(t, out, "- openmpi: not installed", "- mpich 4.0.2: `.*mpirun -np 4 .*mpihello.mpich`",
 		`Start to finish \(hello\), ms:\n\n\|  np \| gompi \| +mpich \| +ratio \|\n.*\n\|   2 \| .* lost\*\* \|\n\|   4 \| .* \| missing \| +missing \|`,
-		`Inside init, of the slowest rank \(hello\), ms:\n\n.*\n.*\n\|   2 \|  3.50 \|    7.00 \|    2.00 \|`, `\|   2 \|  4.10 \|    9.22 \|`,
+		`Inside init, of the slowest rank \(hello\), ms:\n\n.*\n.*\n\|   2 \|  3.50 \|    7.00 \|    2.00 \|`,
+		`\|   2 \|  4.10 \|    9.22 \|`,
 		"- mpich, hello, np=4, round 2: exit status 3: no room\n")
-	if raw := read(t, csv); strings.Count(raw, ",gompi,hello/start_to_finish,2,") != 2 || !strings.Contains(raw, "1,,mpich,hello/peak_kb,2,0,9000.000,") {
+	if raw := read(t, csv); strings.Count(raw, ",gompi,hello/start_to_finish,2,") != 2 ||
+		!strings.Contains(raw, "1,,mpich,hello/peak_kb,2,0,9000.000,") {
 		t.Errorf("rows:\n%s", raw)
 	}
 	has(t, read(t, html), "Peak resident memory", "<svg")

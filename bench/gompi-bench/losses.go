@@ -44,7 +44,8 @@ func parseLosses(printed string) ([]float64, error) {
 func agree(mine, theirs []float64) error {
 	for i, a := range mine {
 		if b := theirs[i]; !(math.Abs(a-b) <= lossBound*max(math.Abs(a), math.Abs(b))) {
-			return fmt.Errorf("refused: in step %d its loss is %.9g, gompi's %.9g: want them equal to %g, relatively", i+1, b, a, lossBound)
+			return fmt.Errorf("refused: in step %d its loss is %.9g, gompi's %.9g: want them equal to %g, relatively",
+				i+1, b, a, lossBound)
 		}
 	}
 	return nil

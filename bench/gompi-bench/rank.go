@@ -47,7 +47,8 @@ func meet(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "rank %d of %d: "+initMark+"%.1f "+peakMark+"%.0f\n", c.Rank(), c.Size(), took.Seconds()*1e3, largest(string(status), "VmHWM:"))
+	fmt.Fprintf(stdout, "rank %d of %d: "+initMark+"%.1f "+peakMark+"%.0f\n", c.Rank(), c.Size(), took.Seconds()*1e3,
+		largest(string(status), "VmHWM:"))
 	return c.Close(ctx)
 }
 

@@ -60,7 +60,8 @@ func parseRun(args []string) (runConfig, error) {
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
 	s.BoolVar(&cfg.Alloc, "alloc", false, "vectors from comm.Alloc, which ranks of one host read and write in place")
-	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
+	s.StringVar(&cfg.memory, "mem", "host",
+		"memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
 	s.StringVar(&cfg.form, "format", "table", "table or csv")
 	var err error
 	if cfg.Ops, err = s.ParseAll(args); err != nil {

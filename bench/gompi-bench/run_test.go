@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 
 func TestACommandIsWanted(t *testing.T) {
 	for args, want := range map[string]string{
-		"-h": "compare", "-version": "gompi-bench 0.", "": `command "": want one of run, compare,`, "latency": `command "latency": want one of run,`,
+		"-h": "compare", "-version": "gompi-bench 0.", "": `command "": want one of run, compare,`,
+		"latency":   `command "latency": want one of run,`,
 		"launch -h": "usage: gompi-bench launch", "ddp -version": "gompi-bench ddp 0.",
 	} {
 		var out strings.Builder
@@ -36,7 +37,8 @@ func TestACommandIsWanted(t *testing.T) {
 }
 
 func TestParseTakesOperationsBetweenFlags(t *testing.T) {
-	cfg, err := parseRun([]string{"latency", "-sizes", "8,1K,1M", "allreduce", "--type=bfloat16", "-redop", "max", "-inplace", "-check=false", "-format", "csv", "bcast"})
+	cfg, err := parseRun([]string{"latency", "-sizes", "8,1K,1M", "allreduce", "--type=bfloat16", "-redop", "max",
+		"-inplace", "-check=false", "-format", "csv", "bcast"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,8 @@ func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 func TestVectorsInCUDAMemory(t *testing.T) {
 	stress.Long(t, "it wants tests that are built with cgo")
 	cudatest.Need(t)
-	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather", "ddp-resnet18")
+	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather",
+		"ddp-resnet18")
 	rows, err := result.ReadCSV([]byte(stdout))
 	if status != 0 || stderr != "" || err != nil || len(rows) != 3 {
 		t.Fatalf("status %d, stderr %q, %d rows, error %v; want three rows", status, stderr, len(rows), err)

@@ -33,7 +33,8 @@ func simUsage() string {
 		"hierarchical ones where several ranks share a host (ppn), in microseconds, with * at the one\n"+
 		"that gompi chooses. OP is one of\n%s.\n"+
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n"+
-		"reduce_scatter, gather and scatter. gompi-bench sim start simulates the start of jobs.\n\n", strings.Join(sim.Ops(), ", "))
+		"reduce_scatter, gather and scatter. gompi-bench sim start simulates the start of jobs.\n\n",
+		strings.Join(sim.Ops(), ", "))
 	fmt.Fprintf(&b, "A machine is a name (%s), or parameters, or both, with commas\nbetween, as cluster,rate=100gbit,ppn=4:\n\n", names(sim.Machines))
 	for _, p := range sim.Parameters() {
 		fmt.Fprintf(&b, "  %-16s %s (%s)\n", p.Name, p.Does, p.Want)
@@ -59,7 +60,8 @@ func parseSim(args []string) (simConfig, error) {
 	s.Var(&c.sizes, "sizes", "sizes to simulate, as 8,1K,1M")
 	s.StringVar(&algs, "algorithms", "", "those to simulate, as GOMPI_TUNE names them, with commas between (default all)")
 	s.StringVar(&c.tuning, "tune", "", "rules and thresholds by which gompi chooses, as GOMPI_TUNE has them")
-	s.StringVar(&c.measured, "measured", "", "file of rows of gompi-bench run -format csv: simulate those, and print both times")
+	s.StringVar(&c.measured, "measured", "",
+		"file of rows of gompi-bench run -format csv: simulate those, and print both times")
 	s.StringVar(&c.fit, "fit", "", "file of rows of gompi-bench run -format csv latency bw of two hosts: take the machine's latency, overhead, gap, rate and burst from them")
 	s.StringVar(&c.form, "format", "table", "table or csv")
 	s.StringVar(&c.svg, "svg", "", "file for a chart of the times, of one operation and number of ranks; with -measured of both times")
@@ -222,7 +224,8 @@ func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Char
 			if x.Algorithm == chosen {
 				mark = "*"
 			}
-			chart.Points = append(chart.Points, result.Point{Series: x.Algorithm, At: float64(n), Y: us, Chosen: mark == "*"})
+			chart.Points = append(chart.Points, result.Point{Series: x.Algorithm, At: float64(n), Y: us,
+				Chosen: mark == "*"})
 			if table {
 				fmt.Fprintf(out, " %12.2f%s", us, mark)
 				continue

@@ -19,7 +19,8 @@ func simOutput(t *testing.T, args ...string) (out string, status int) {
 }
 
 func TestSimMarksWhatGompiChooses(t *testing.T) {
-	out, status := simOutput(t, "-np", "2", "-sizes", "1000", "-machine", "latency=1ms,overhead=0.1ms,rate=8mbit", "bcast")
+	out, status := simOutput(t, "-np", "2", "-sizes", "1000", "-machine",
+		"latency=1ms,overhead=0.1ms,rate=8mbit", "bcast")
 	want := `# machine latency=1ms,overhead=100us,rate=8mbit
 
 # bcast, 2 ranks, simulated (us)
@@ -28,9 +29,11 @@ func TestSimMarksWhatGompiChooses(t *testing.T) {
 	if status != 0 || !strings.HasPrefix(out, want) {
 		t.Errorf("status %d:\n%s\nwant\n%s", status, out, want)
 	}
-	out, status = simOutput(t, "-np", "4", "-sizes", "8", "-format", "csv", "-algorithms", "cubes", "reduce_scatter", "barrier")
+	out, status = simOutput(t, "-np", "4", "-sizes", "8", "-format", "csv", "-algorithms", "cubes",
+		"reduce_scatter", "barrier")
 	rows, err := result.ReadCSV([]byte(out))
-	if status != 0 || err != nil || len(rows) != 1 || rows[0].Impl != "cubes" || rows[0].Bytes != 8 || rows[0].NP != 4 || rows[0].Median <= 0 {
+	if status != 0 || err != nil || len(rows) != 1 || rows[0].Impl != "cubes" || rows[0].Bytes != 8 ||
+		rows[0].NP != 4 || rows[0].Median <= 0 {
 		t.Errorf("status %d, %v: %+v: want a row of reduce_scatter by cubes", status, err, rows)
 	}
 }
@@ -91,7 +94,8 @@ func TestSimRefuses(t *testing.T) {
 			t.Errorf("%q: status %d, %s; want %s", args, status, out, want)
 		}
 	}
-	if out, status := simOutput(t, "-measured", filepath.Join(t.TempDir(), "none")); status != 1 || !strings.Contains(out, "no such file") {
+	if out, status := simOutput(t, "-measured", filepath.Join(t.TempDir(), "none")); status != 1 ||
+		!strings.Contains(out, "no such file") {
 		t.Errorf("status %d, %s: want an error that the file is not there", status, out)
 	}
 }
@@ -101,7 +105,8 @@ func TestMeasuredTimesStandBesideSimulatedOnes(t *testing.T) {
 	row := func(impl, op string, us float64) string {
 		return result.Row{Impl: impl, Op: op, NP: 2, Bytes: 1000, Median: us}.CSV() + "\n"
 	}
-	text := result.Header + "\n" + row("gompi", "bcast", 2200) + row("gompi", "latency", 1) + result.Header + "\n" + row("scatter", "bcast", 1)
+	text := result.Header + "\n" + row("gompi", "bcast", 2200) + row("gompi", "latency",
+		1) + result.Header + "\n" + row("scatter", "bcast", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +115,8 @@ func TestMeasuredTimesStandBesideSimulatedOnes(t *testing.T) {
 	if text, err := os.ReadFile(chart); err != nil || !strings.Contains(string(text), ">equal<") {
 		t.Errorf("%v: want a chart with a line where both are equal:\n%s", err, text)
 	}
-	for _, want := range []string{"| bcast | ", "| binomial * |", "|         2200 |    1.00 |", "|    scatter |", "2 times; * is what gompi chooses"} {
+	for _, want := range []string{"| bcast | ", "| binomial * |", "|         2200 |    1.00 |", "|    scatter |",
+		"2 times; * is what gompi chooses"} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d:\n%s\nwant %s", status, out, want)
 		}

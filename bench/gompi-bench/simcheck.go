@@ -29,7 +29,8 @@ func readRows(name string) (rows []result.Row, err error) {
 // compare simulates the measured calls and writes both times. In the rows, an implementation other
 // than gompi is the name of an algorithm, selected by GOMPI_TUNE in the measurement.
 func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
-	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us", "simulated us", "ratio"}}}
+	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us",
+		"simulated us", "ratio"}}}
 	chart := result.Chart{Title: "measured and simulated", X: "measured us", Y: "simulated us", Equals: true}
 	var ratios []float64
 	for _, r := range rows {
@@ -64,7 +65,8 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 			return err
 		}
 	}
-	report := result.Report{Title: "Measured and simulated", Conditions: []string{c.machine.String()}, Tables: []result.Table{t}}
+	report := result.Report{Title: "Measured and simulated", Conditions: []string{c.machine.String()},
+		Tables: []result.Table{t}}
 	return report.Write(out, "")
 }
 
@@ -80,7 +82,8 @@ func fitLinks(m *sim.Machine, rows []result.Row) error {
 	}
 	long, short := bw[len(bw)-1], bw[len(bw)-2]
 	if long.Median <= short.Median {
-		return fmt.Errorf("bw of %s takes no longer than of %s: want rows measured on a quiet machine", result.Bytes(long.Bytes), result.Bytes(short.Bytes))
+		return fmt.Errorf("bw of %s takes no longer than of %s: want rows measured on a quiet machine",
+			result.Bytes(long.Bytes), result.Bytes(short.Bytes))
 	}
 	m.Wire = (long.Median - short.Median) * 1e-6 / float64(long.Bytes-short.Bytes)
 	m.Gap = max(short.Median*1e-6-float64(short.Bytes)*m.Wire, 0)

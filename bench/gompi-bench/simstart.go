@@ -72,7 +72,8 @@ func startMain(args []string, stdout, stderr io.Writer) int {
 
 func (c *startConfig) run(out io.Writer) error {
 	fmt.Fprintf(out, "# machine %s\n\n# start of jobs, simulated: seconds; of gompirun's host, of one rank, of a host with its ranks\n"+
-		"%8s %-5s %6s %8s %8s %8s %8s %9s %9s %9s %15s %8s %8s\n", &c.site.Machine, "ranks", "by", "logins", "agents", "met", "used", "ended",
+		"%8s %-5s %6s %8s %8s %8s %8s %9s %9s %9s %15s %8s %8s\n", &c.site.Machine, "ranks", "by", "logins", "agents",
+		"met", "used", "ended",
 		"cpu (s)", "sent (MB)", "mem. (MB)", "files", "a rank", "a host")
 	for _, np := range c.nps {
 		for _, fanout := range []int{0, c.fanout} {
@@ -89,7 +90,8 @@ func (c *startConfig) run(out io.Writer) error {
 			}
 			files := fmt.Sprintf("%d/%d/%d", n.LauncherFiles, n.AgentFiles, n.RankFiles)
 			fmt.Fprintf(out, "%8d %-5s %6d %8.3f %8.3f %8.3f %8.3f %9.2f %9.2f %9.0f %15s %8.1f %8.0f\n",
-				np, by, r.Logins, r.Agents, r.Met, r.Used, r.Ended, r.Launcher, mb(r.Sent), mb(n.Launcher), files, mb(n.Rank), mb(n.Host))
+				np, by, r.Logins, r.Agents, r.Met, r.Used, r.Ended, r.Launcher, mb(r.Sent), mb(n.Launcher), files,
+				mb(n.Rank), mb(n.Host))
 			if fanout == 0 && r.Logins <= c.fanout {
 				break // there is no tree
 			}

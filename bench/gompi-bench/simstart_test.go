@@ -18,10 +18,12 @@ func TestSimStart(t *testing.T) {
 	if got := strings.Join(rows, ", "); status != 0 || got != want {
 		t.Errorf("status %d, rows %s, want %s\n%s", status, got, want, out)
 	}
-	if out, status = simOutput(t, "start", "-np", "64", "-machine", "oversubscribed"); status != 0 || !strings.Contains(out, "64 agent      0") {
+	if out, status = simOutput(t, "start", "-np", "64", "-machine", "oversubscribed"); status != 0 ||
+		!strings.Contains(out, "64 agent      0") {
 		t.Errorf("status %d: want one agent, no login\n%s", status, out)
 	}
-	for _, args := range [][]string{{"start", "bcast"}, {"start", "-fanout", "0"}, {"start", "-np", "0"}, {"start", "-machine", "fast"}} {
+	for _, args := range [][]string{{"start", "bcast"}, {"start", "-fanout", "0"}, {"start", "-np", "0"},
+		{"start", "-machine", "fast"}} {
 		if out, status = simOutput(t, args...); status != 2 {
 			t.Errorf("%v: status %d, want 2: %s", args, status, out)
 		}

@@ -40,10 +40,11 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 			return e, err
 		}
 	}
-	e = runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: l.lacks, Start: func(np int, args ...string) runner.Job {
-		command := slices.Concat([]string{launcher}, l.place(b, np, processors), []string{binary}, p.Args, args)
-		return runner.Job{{Args: command, Env: env}}
-	}}
+	e = runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: l.lacks,
+		Start: func(np int, args ...string) runner.Job {
+			command := slices.Concat([]string{launcher}, l.place(b, np, processors), []string{binary}, p.Args, args)
+			return runner.Job{{Args: command, Env: env}}
+		}}
 	return e, nil
 }
 
@@ -78,7 +79,8 @@ func (b *Bench) locate(l library) (launcher, compiler string, err error) {
 func versionOf(text string) string {
 	for _, word := range strings.Fields(text) {
 		word = strings.TrimSuffix(word, ",")
-		if strings.Count(word, ".") >= 1 && strings.Trim(word, "0123456789.rcab") == "" && word[0] >= '0' && word[0] <= '9' {
+		if strings.Count(word, ".") >= 1 && strings.Trim(word, "0123456789.rcab") == "" && word[0] >= '0' &&
+			word[0] <= '9' {
 			return word
 		}
 	}
@@ -92,7 +94,8 @@ func (b *Bench) build(ctx context.Context, l library, compiler, program string, 
 		return binary, nil
 	}
 	binary := filepath.Join(b.dir, key)
-	args := slices.Concat([]string{compiler, "-O2", "-o", binary}, l.flags, []string{filepath.Join(b.dir, program), "-lm"})
+	args := slices.Concat([]string{compiler, "-O2", "-o", binary}, l.flags,
+		[]string{filepath.Join(b.dir, program), "-lm"})
 	for _, flag := range l.link {
 		args = append(args, strings.Replace(flag, "SRC", b.dir, 1))
 	}

@@ -117,7 +117,8 @@ func Parse(list string, others ...string) ([]string, error) {
 // Gompi returns gompi as an entrant: gompirun with flags starts program.
 func (b *Bench) Gompi(flags []string, program ...string) runner.Entrant {
 	return runner.Entrant{Name: "gompi", Start: func(np int, args ...string) runner.Job {
-		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, placeGompi(b, np, processors), flags, program, args), Env: envGompi(b, "")}}
+		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, placeGompi(b, np, processors), flags, program,
+			args), Env: envGompi(b, "")}}
 	}}
 }
 
@@ -151,17 +152,18 @@ func placeMPI(b *Bench, np, processors int) []string {
 // A library is an implementation of MPI.
 type library struct {
 	name      string
-	launchers []string                                    // candidates; VENV is the folder of make peers
-	compilers []string                                    // for each launcher
-	needs     string                                      // the command that installs it
-	place     func(b *Bench, np, processors int) []string // flags for this many ranks, each bound to a core if there is one for each
-	env       func(b *Bench, venv string) []string        // for launcher and compiler
-	try       []string                                    // arguments of a trial run, if installed does not mean usable
-	only      string                                      // its only program, "" for all
-	flags     []string                                    // of the compiler, before the program
-	link      []string                                    // and after the program; SRC is the folder of the programs
-	lacks     []string                                    // operations
-	openMPI   bool                                        // it has the binary interface of Debian's Open MPI
+	launchers []string // candidates; VENV is the folder of make peers
+	compilers []string // for each launcher
+	needs     string   // the command that installs it
+	// flags for this many ranks, each bound to a core if there is one for each
+	place   func(b *Bench, np, processors int) []string
+	env     func(b *Bench, venv string) []string // for launcher and compiler
+	try     []string                             // arguments of a trial run, if installed does not mean usable
+	only    string                               // its only program, "" for all
+	flags   []string                             // of the compiler, before the program
+	link    []string                             // and after the program; SRC is the folder of the programs
+	lacks   []string                             // operations
+	openMPI bool                                 // it has the binary interface of Debian's Open MPI
 }
 
 var libraries = []library{
@@ -187,8 +189,9 @@ var libraries = []library{
 	},
 	{
 		name: "openmpi-ob1", needs: "make peers",
-		launchers: []string{"VENV/openmpi/bin/mpirun", "mpirun.openmpi"}, compilers: []string{"VENV/openmpi/bin/mpicc", "mpicc.openmpi"},
-		place: placeOpenMPI, env: envOB1, openMPI: true,
+		launchers: []string{"VENV/openmpi/bin/mpirun", "mpirun.openmpi"},
+		compilers: []string{"VENV/openmpi/bin/mpicc", "mpicc.openmpi"},
+		place:     placeOpenMPI, env: envOB1, openMPI: true,
 	},
 	{
 		name: "mpich", needs: "make peers",
@@ -209,8 +212,10 @@ var libraries = []library{
 		name: "oneccl", needs: "make peers",
 		launchers: []string{"VENV/impi/bin/mpirun"}, compilers: []string{"VENV/impi/bin/mpigxx"},
 		place: placeIntel, env: envIntel,
-		only: "mpibench.c", flags: []string{"-DONECCL", "-x", "c"}, link: []string{"-x", "c++", "SRC/oneccl.cpp", "-x", "none", "-lccl"},
-		lacks: []string{"latency", "irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "bw", "put", "get", "store", "fetch_and_op", "iallreduce", "gather", "scatter", "scan"},
+		only: "mpibench.c", flags: []string{"-DONECCL", "-x", "c"},
+		link: []string{"-x", "c++", "SRC/oneccl.cpp", "-x", "none", "-lccl"},
+		lacks: []string{"latency", "irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms",
+			"gap10ms", "halo", "bw", "put", "get", "store", "fetch_and_op", "iallreduce", "gather", "scatter", "scan"},
 	},
 	{
 		name: "srun", needs: "a Slurm that runs, and apt-get install libmpich-dev",
@@ -234,11 +239,13 @@ func placeOpenMPI(b *Bench, np, processors int) []string {
 // envOpenMPI has the settings of Open MPI 4 and of Open MPI 5, whose launcher is PRRTE. With hosts,
 // which may be namespaces of one machine, ranks yield the processors that they share.
 func envOpenMPI(b *Bench, _ string) []string {
-	env := []string{"PMIX_MCA_psec=native"} // else it waits two seconds for a service that is installed but does not run
+	// else it waits two seconds for a service that is installed but does not run
+	env := []string{"PMIX_MCA_psec=native"}
 	switch {
 	case b.Hosts != nil:
 		return append(env, "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self,vader", "OMPI_MCA_mpi_yield_when_idle=1",
-			"OMPI_MCA_btl_tcp_if_include="+b.Hosts.Subnet, "OMPI_MCA_oob_tcp_if_include="+b.Hosts.Subnet, "PRTE_MCA_prte_if_include="+b.Hosts.Subnet,
+			"OMPI_MCA_btl_tcp_if_include="+b.Hosts.Subnet, "OMPI_MCA_oob_tcp_if_include="+b.Hosts.Subnet,
+			"PRTE_MCA_prte_if_include="+b.Hosts.Subnet,
 			"OMPI_MCA_plm_rsh_agent="+b.Hosts.Login(), "PRTE_MCA_plm_ssh_agent="+b.Hosts.Login())
 	case b.TCP():
 		return append(env, "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self")
@@ -253,7 +260,8 @@ func placeHydra(b *Bench, np, processors int) []string {
 	flags := []string{"-np", strconv.Itoa(np)}
 	switch {
 	case b.Hosts != nil:
-		return append(flags, "-f", b.Hosts.File(np, withColon), "-launcher", "ssh", "-launcher-exec", b.Hosts.Login(), "-localhost", b.Hosts.Here)
+		return append(flags, "-f", b.Hosts.File(np, withColon), "-launcher", "ssh", "-launcher-exec", b.Hosts.Login(),
+			"-localhost", b.Hosts.Here)
 	case np > processors:
 		return flags
 	}
@@ -287,7 +295,8 @@ func placeIntel(b *Bench, np, _ int) []string { return placeHydra(b, np, 0) }
 
 // envIntel: with I_MPI_COLL_INTRANODE unset, collectives use shared memory on any fabric.
 func envIntel(b *Bench, venv string) []string {
-	env := []string{"I_MPI_ROOT=" + venv, "CCL_ROOT=" + venv, "CCL_LOG_LEVEL=error", "PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + filepath.Join(venv, "lib")}
+	env := []string{"I_MPI_ROOT=" + venv, "CCL_ROOT=" + venv, "CCL_LOG_LEVEL=error",
+		"PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + filepath.Join(venv, "lib")}
 	if b.TCP() || b.Hosts != nil {
 		return append(env, "I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt")
 	}

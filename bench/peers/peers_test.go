@@ -24,7 +24,8 @@ func opened(t *testing.T) *Bench {
 	}
 	t.Cleanup(func() { b.Close() })
 	script := "#!/bin/sh\necho 'mpirun (Open MPI) 5.0.11'\n"
-	for _, name := range []string{"openmpi/bin/mpirun", "openmpi/bin/mpicc", "mpich/bin/mpirun", "mpich/bin/mpicc", "impi/bin/mpirun", "impi/bin/mpigcc"} {
+	for _, name := range []string{"openmpi/bin/mpirun", "openmpi/bin/mpicc", "mpich/bin/mpirun", "mpich/bin/mpicc",
+		"impi/bin/mpirun", "impi/bin/mpigcc"} {
 		path := filepath.Join(b.Venvs, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -59,13 +60,15 @@ func TestPeersAreStartedAsTheirSettingsSay(t *testing.T) {
 			continue
 		}
 		want := strings.NewReplacer("VENV", b.Venvs, "DIR", b.dir).Replace(tt.want)
-		if got := here[0].Start(tt.np, "bcast").String(); got != want || here[0].Name != tt.name || here[0].Version != "5.0.11" {
+		if got := here[0].Start(tt.np, "bcast").String(); got != want || here[0].Name != tt.name ||
+			here[0].Version != "5.0.11" {
 			t.Errorf("%s %s: got  %s\nwant %s", here[0].Name, here[0].Version, got, want)
 		}
 	}
 	b.Transport = ""
 	_, absent := b.Enter(t.Context(), []string{"oneccl", UCX}, hello)
-	if len(absent) != 2 || !strings.Contains(absent[0], "but not its compiler VENV/impi/bin/mpigxx (make peers)") || !strings.Contains(absent[1], "want -transport ucx:NAMES") {
+	if len(absent) != 2 || !strings.Contains(absent[0], "but not its compiler VENV/impi/bin/mpigxx (make peers)") ||
+		!strings.Contains(absent[1], "want -transport ucx:NAMES") {
 		t.Errorf("absent: %q", absent)
 	}
 }
@@ -76,14 +79,18 @@ func TestInstalledProgramsRunOnOpenMPIsInterface(t *testing.T) {
 	b := opened(t)
 	b.Transport = "tcp"
 	b.Gompirun = filepath.Join(b.Venvs, "gompirun")
-	for _, path := range []string{b.Gompirun, filepath.Join(b.Venvs, "mpicc.openmpi"), filepath.Join(b.Venvs, "mpicc.mpich"), filepath.Join(b.Venvs, "openmpi/lib/libmpi.so.40")} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho gompirun 0.7\n"), 0o755)); err != nil {
+	for _, path := range []string{b.Gompirun, filepath.Join(b.Venvs, "mpicc.openmpi"),
+		filepath.Join(b.Venvs, "mpicc.mpich"), filepath.Join(b.Venvs, "openmpi/lib/libmpi.so.40")} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte("#!/bin/sh\necho gompirun 0.7\n"), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("PATH", b.Venvs+":"+os.Getenv("PATH"))
-	here, absent := b.Enter(t.Context(), []string{"gompi-openmpi", "gompi-mpich", "openmpi", "mpich"}, Program{Installed: "/usr/bin/lmp", Args: []string{"-x"}})
-	if len(here) != 2 || !slices.Equal(absent, []string{"gompi-mpich: there is no such program for it", "mpich: there is no such program for it"}) {
+	here, absent := b.Enter(t.Context(), []string{"gompi-openmpi", "gompi-mpich", "openmpi", "mpich"},
+		Program{Installed: "/usr/bin/lmp", Args: []string{"-x"}})
+	if len(here) != 2 || !slices.Equal(absent,
+		[]string{"gompi-mpich: there is no such program for it", "mpich: there is no such program for it"}) {
 		t.Fatalf("here %v, absent %q", runner.Names(here), absent)
 	}
 	for i, want := range []string{
@@ -95,20 +102,23 @@ func TestInstalledProgramsRunOnOpenMPIsInterface(t *testing.T) {
 		}
 	}
 	here, absent = b.Enter(t.Context(), OnGompi, Program{C: "mpihello.c"})
-	if len(here) != 2 || here[1].Start(4).String() != "GOMPI_TRANSPORT=tcp "+b.Gompirun+" -np 4 -mpi-lib gompi "+filepath.Join(b.dir, "mpihello.gompi-mpich") {
+	if len(here) != 2 || here[1].Start(4).String() != "GOMPI_TRANSPORT=tcp "+b.Gompirun+" -np 4 -mpi-lib gompi "+
+		filepath.Join(b.dir, "mpihello.gompi-mpich") {
 		t.Errorf("our own programs: %v, absent %q", here, absent)
 	}
 }
 
 func TestGompiIsStartedByGompirun(t *testing.T) {
 	b := &Bench{Gompirun: "gompirun", Transport: "ucx:tcp"}
-	if got, want := b.Gompi([]string{"-q"}, "prog", "run").Start(2, "bw").String(), "GOMPI_TRANSPORT=ucx:tcp gompirun -np 2 -H 127.0.0.1,127.0.0.2 -q prog run bw"; got != want {
+	if got, want := b.Gompi([]string{"-q"}, "prog", "run").Start(2, "bw").String(),
+		"GOMPI_TRANSPORT=ucx:tcp gompirun -np 2 -H 127.0.0.1,127.0.0.2 -q prog run bw"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
 func TestPeersAreNamedOnceAndKnown(t *testing.T) {
-	if got, err := Parse("mpich,torchrun-c10d,gloo", Torchruns...); err != nil || !slices.Equal(got, []string{"mpich", "torchrun-c10d", "gloo"}) {
+	if got, err := Parse("mpich,torchrun-c10d,gloo", Torchruns...); err != nil ||
+		!slices.Equal(got, []string{"mpich", "torchrun-c10d", "gloo"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for list, want := range map[string]string{"mvapich": `"mvapich": want some of gompi-openmpi,gompi-mpich,openmpi,openmpi-debian,`, "mpich,gloo,mpich": "mpich is named twice"} {
@@ -121,8 +131,11 @@ func TestPeersAreNamedOnceAndKnown(t *testing.T) {
 func TestAPeerThatIsNotHereSaysWhatInstallsIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	b := &Bench{Venvs: "/nowhere", Python: "/nowhere/python"}
-	_, absent := b.Enter(t.Context(), []string{"openmpi", "mpich-debian", Gloo}, Program{C: "mpibench.c", Python: "torchbench.py"})
-	want := []string{"openmpi: not installed (make peers)", "mpich-debian: not installed (apt-get install mpich libmpich-dev)", "gloo: no PyTorch here (make torch2 ONLY=build; Debian: apt-get install python3-torch)"}
+	_, absent := b.Enter(t.Context(), []string{"openmpi", "mpich-debian", Gloo},
+		Program{C: "mpibench.c", Python: "torchbench.py"})
+	want := []string{"openmpi: not installed (make peers)",
+		"mpich-debian: not installed (apt-get install mpich libmpich-dev)",
+		"gloo: no PyTorch here (make torch2 ONLY=build; Debian: apt-get install python3-torch)"}
 	if !slices.Equal(absent, want) {
 		t.Errorf("got %q, want %q", absent, want)
 	}
@@ -153,7 +166,8 @@ func TestHostsAreReachedAndHaveTheirFiles(t *testing.T) {
 	if h.Here != "10.9.0.254" || h.Addrs[1] != "10.9.0.2" || h.Iface != "eth7" || h.Subnet != "10.9.0.0/24" {
 		t.Errorf("got %+v", h)
 	}
-	for dialect, want := range map[string]string{withSlots: "host1 slots=2\nhost2 slots=2\n", withColon: "host1:2\nhost2:2\n"} {
+	for dialect, want := range map[string]string{withSlots: "host1 slots=2\nhost2 slots=2\n",
+		withColon: "host1:2\nhost2:2\n"} {
 		if got, err := os.ReadFile(h.File(3, dialect)); err != nil || string(got) != want {
 			t.Errorf("hostfile %q, %v; want %q", got, err, want)
 		}
@@ -169,15 +183,18 @@ func TestHostsAreReachedAndHaveTheirFiles(t *testing.T) {
 	if out, err := h.Logins().Run(t.Context(), time.Minute); err != nil || len(out.Stdout) != 0 {
 		t.Errorf("logins: %q, %v", out.Stdout, err)
 	}
-	if got, want := b.Gompi(nil, "hello").Start(3).String(), "gompirun -np 3 -hostfile "+h.File(3, withSlots)+" -rsh "+h.RSH()+" hello"; got != want {
+	if got, want := b.Gompi(nil, "hello").Start(3).String(),
+		"gompirun -np 3 -hostfile "+h.File(3, withSlots)+" -rsh "+h.RSH()+" hello"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if j := b.Torchrun("torchrun-static", "python3", "2").Start(4); len(j) != 2 || !strings.Contains(j[1].String(), "host2 env GLOO_SOCKET_IFNAME=eth7 python3 -m torch.distributed.run") ||
+	if j := b.Torchrun("torchrun-static", "python3", "2").Start(4); len(j) != 2 ||
+		!strings.Contains(j[1].String(), "host2 env GLOO_SOCKET_IFNAME=eth7 python3 -m torch.distributed.run") ||
 		!strings.Contains(j[1].String(), "--nproc_per_node 2 --node_rank 1 --master_addr 10.9.0.1") {
 		t.Errorf("torchrun on hosts: %v", j)
 	}
 	here, absent := b.Enter(t.Context(), []string{"openmpi", "mpich"}, Program{C: "mpihello.c"})
-	if len(here) != 2 || !strings.Contains(here[0].Start(3).String(), "OMPI_MCA_btl_tcp_if_include=10.9.0.0/24") || !strings.Contains(here[1].Start(3).String(), " -localhost 10.9.0.254 ") {
+	if len(here) != 2 || !strings.Contains(here[0].Start(3).String(), "OMPI_MCA_btl_tcp_if_include=10.9.0.0/24") ||
+		!strings.Contains(here[1].Start(3).String(), " -localhost 10.9.0.254 ") {
 		t.Errorf("on hosts: %v, %v", here, absent)
 	}
 }
@@ -206,11 +223,14 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 				}
 				t.Skip(absent)
 			}
-			ops := slices.DeleteFunc([]string{"latency", "irecv", "iprobe", "iprobe_found", "iprobe_recv", "bw", "barrier", "bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "gather", "scatter", "alltoall", "scan"},
+			ops := slices.DeleteFunc([]string{"latency", "irecv", "iprobe", "iprobe_found", "iprobe_recv", "bw",
+				"barrier", "bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "gather", "scatter",
+				"alltoall", "scan"},
 				func(op string) bool { return slices.Contains(here[0].Lacks, op) })
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			args := append([]string{"-format", "csv", "-type", "float32", "-redop", "sum", "-budget", "1ms", "-sizes", "8,8184"}, ops...)
+			args := append([]string{"-format", "csv", "-type", "float32", "-redop", "sum", "-budget", "1ms", "-sizes",
+				"8,8184"}, ops...)
 			out, err := here[0].Start(2, args...).Run(ctx, 2*time.Minute)
 			if err != nil {
 				t.Fatal(err)
@@ -252,7 +272,8 @@ func TestTheSolverSolves(t *testing.T) {
 			continue
 		}
 		out, err := here[0].Start(2).Run(t.Context(), 2*time.Minute)
-		if err != nil || !strings.Contains(string(out.Stdout), "solved, residual ") || !strings.Contains(string(out.Stdout), "\nseconds=") {
+		if err != nil || !strings.Contains(string(out.Stdout), "solved, residual ") ||
+			!strings.Contains(string(out.Stdout), "\nseconds=") {
 			t.Errorf("%s: %q, %v", name, out.Stdout, err)
 		}
 	}

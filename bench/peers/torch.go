@@ -40,7 +40,8 @@ func (b *Bench) Torch(ctx context.Context) (python, version string, err error) {
 		if _, err := exec.LookPath(python); err != nil {
 			continue
 		}
-		out, err := runner.Command{Args: []string{python, "-c", "import torch; print(torch.__version__)"}}.Run(ctx, toolLimit)
+		out, err := runner.Command{Args: []string{python, "-c",
+			"import torch; print(torch.__version__)"}}.Run(ctx, toolLimit)
 		if err == nil {
 			b.torch = &torch{python, strings.TrimSpace(string(out.Stdout))}
 			return b.Torch(ctx)
@@ -65,7 +66,8 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 		args = append(args, "--unsent")
 	case TorchGompi:
 		args[1] = "gompi"
-		if _, err := (runner.Command{Args: []string{python, "-c", "from gompi_torch import heap"}}).Run(ctx, toolLimit); err != nil {
+		if _, err := (runner.Command{Args: []string{python, "-c", "from gompi_torch import heap"}}).Run(ctx,
+			toolLimit); err != nil {
 			return e, fmt.Errorf("%s has no gompi_torch (make torch ONLY=build makes a Python that has)", python)
 		}
 	}
@@ -74,7 +76,9 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 		flags = append(flags, "-x", "GLOO_SOCKET_IFNAME="+b.Hosts.Iface)
 	}
 	e = b.Gompi(flags, slices.Concat([]string{python, filepath.Join(b.dir, p.Python)}, args, p.Args)...)
-	e.Version, e.Lacks = "of PyTorch "+version, []string{"irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "put", "get", "store", "fetch_and_op", "reduce_scatter", "scan"}
+	e.Version, e.Lacks = "of PyTorch "+version,
+		[]string{"irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo",
+			"put", "get", "store", "fetch_and_op", "reduce_scatter", "scan"}
 	return e, nil
 }
 
@@ -100,17 +104,20 @@ func (b *Bench) Torchrun(name, python, version string) runner.Entrant {
 		}
 		for node := range nodes {
 			// Without -r and -t some versions do not start with Python 3.11; there is no rank 9.
-			command := []string{python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", strconv.Itoa(nodes), "--nproc_per_node", strconv.Itoa(share)}
+			command := []string{python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes",
+				strconv.Itoa(nodes), "--nproc_per_node", strconv.Itoa(share)}
 			if strings.Contains(name, "c10d") {
 				command = append(command, "--rdzv_backend", "c10d", "--rdzv_endpoint", addr+":"+port, "--rdzv_id", port)
 			} else {
-				command = append(command, "--node_rank", strconv.Itoa(node), "--master_addr", addr, "--master_port", port)
+				command = append(command, "--node_rank", strconv.Itoa(node), "--master_addr", addr,
+					"--master_port", port)
 			}
 			command = slices.Concat(command, flags, []string{filepath.Join(b.dir, "torchhello.py")}, args)
 			if b.Hosts == nil {
 				j = append(j, runner.Command{Args: command})
 			} else {
-				j = append(j, b.Hosts.On(node, append([]string{"env", "GLOO_SOCKET_IFNAME=" + b.Hosts.Iface}, command...)...))
+				j = append(j, b.Hosts.On(node, append([]string{"env", "GLOO_SOCKET_IFNAME=" + b.Hosts.Iface},
+					command...)...))
 			}
 		}
 		return j

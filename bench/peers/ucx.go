@@ -39,14 +39,16 @@ func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	}
 	// Shared memory has error mode PEER only on request. Without shared memory UCX would warn of
 	// the unused variable, on standard output.
-	env := []string{"UCX_TLS=" + transports, "UCX_MM_ERROR_HANDLING=y", "UCX_WARN_UNUSED_ENV_VARS=n", "UCX_LOG_FILE=stderr"}
+	env := []string{"UCX_TLS=" + transports, "UCX_MM_ERROR_HANDLING=y", "UCX_WARN_UNUSED_ENV_VARS=n",
+		"UCX_LOG_FILE=stderr"}
 	if slices.Contains(strings.Split(transports, ","), "tcp") {
 		env = append(env, "UCX_NET_DEVICES=lo")
 	}
 	lacks := slices.DeleteFunc(measure.Names(), func(op string) bool { return op == "latency" || op == "bw" })
-	return runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: lacks, Start: func(np int, args ...string) runner.Job {
-		return runner.Job{{Args: slices.Concat([]string{binary, "-np", strconv.Itoa(np)}, args), Env: env}}
-	}}, nil
+	return runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: lacks,
+		Start: func(np int, args ...string) runner.Job {
+			return runner.Job{{Args: slices.Concat([]string{binary, "-np", strconv.Itoa(np)}, args), Env: env}}
+		}}, nil
 }
 
 // loopbackHosts returns n addresses of loopback, at most 254.

@@ -73,10 +73,12 @@ func TestPanicIsTheDeathOfItsRankAlone(t *testing.T) {
 			}
 			return comm.Barrier(ctx, c)
 		})
-		if errs[0] == nil || !strings.HasPrefix(errs[0].Error(), "panic: ouch\n") || !strings.Contains(errs[0].Error(), "run_test.go") {
+		if errs[0] == nil || !strings.HasPrefix(errs[0].Error(), "panic: ouch\n") ||
+			!strings.Contains(errs[0].Error(), "run_test.go") {
 			t.Errorf("rank 0: %v: want the panic with its stack", errs[0])
 		}
-		if !errors.Is(errs[1], comm.ErrRevoked) || !strings.Contains(errs[1].Error(), "ouch") || strings.Contains(errs[1].Error(), "run_test.go") {
+		if !errors.Is(errs[1], comm.ErrRevoked) || !strings.Contains(errs[1].Error(), "ouch") ||
+			strings.Contains(errs[1].Error(), "run_test.go") {
 			t.Errorf("rank 1: %v: want ErrRevoked with the panic, without its stack", errs[1])
 		}
 	})
@@ -186,9 +188,10 @@ func TestClosingTheWorldOneselfIsFine(t *testing.T) {
 
 func TestRunConfigReachesAllRanks(t *testing.T) {
 	rec := &recorder{TB: t}
-	commtest.RunConfig(rec, 2, comm.Config{Tuning: "allreduce:nonsense"}, func(ctx context.Context, c *comm.Comm) error {
-		return nil
-	})
+	commtest.RunConfig(rec, 2, comm.Config{Tuning: "allreduce:nonsense"},
+		func(ctx context.Context, c *comm.Comm) error {
+			return nil
+		})
 	if len(rec.errors) != 2 || !strings.Contains(rec.errors[0], "nonsense") {
 		t.Errorf("got %q, want a refusal of the tuning", rec.errors)
 	}

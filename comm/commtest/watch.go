@@ -117,7 +117,8 @@ func (w *watch) waits() (lines string, since time.Duration) {
 		if text == nil || d < since {
 			since = d
 		}
-		text = append(text, fmt.Sprintf("rank %d is in %s at %s for %v", rank, c.Text(), site, d.Round(100*time.Millisecond)))
+		text = append(text, fmt.Sprintf("rank %d is in %s at %s for %v", rank, c.Text(), site,
+			d.Round(100*time.Millisecond)))
 	}
 	return strings.Join(text, "\n"), since
 }

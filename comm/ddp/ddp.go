@@ -71,7 +71,8 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if !p.Data.IsHost() {
-			return nil, fmt.Errorf("ddp: parameter %q is in %s: want host memory, or NewOn", p.Name, p.Data.Space().Name())
+			return nil, fmt.Errorf("ddp: parameter %q is in %s: want host memory, or NewOn", p.Name,
+				p.Data.Space().Name())
 		}
 	}
 	return start(ctx, c, nil, params, nil, opts)
@@ -85,7 +86,8 @@ func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Option
 func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
-			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, the device whose stream computes", p.Name, p.Data.Space().Name(), q.Space().Name())
+			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, the device whose stream computes",
+				p.Name, p.Data.Space().Name(), q.Space().Name())
 		}
 	}
 	if name := opts.hostOnly(); name != "" {
@@ -115,7 +117,8 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 	}
 	n := len(params)
 	d := &DDP{c: own, opts: opts, params: params, slices: slices,
-		stream: q, home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n), passes: make([]int, n)}
+		stream: q, home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n),
+		passes: make([]int, n)}
 	d.setOrder()
 	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("ddp: %w", err), d.Close(ctx))

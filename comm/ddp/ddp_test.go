@@ -50,7 +50,8 @@ func TestGradientsBecomeTheAverageWhateverTheOrderAndBuckets(t *testing.T) {
 			return rand.New(rand.NewPCG(uint64(rank), uint64(step))).Perm(len(lengths))
 		},
 	}
-	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
+	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000},
+		{FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
 		for name, order := range orders {
 			for _, size := range []int{1, 2, 4} {
 				t.Run(fmt.Sprintf("%s/%d/%+v", name, size, opts), func(t *testing.T) {
@@ -63,7 +64,8 @@ func TestGradientsBecomeTheAverageWhateverTheOrderAndBuckets(t *testing.T) {
 	}
 }
 
-func threeSteps(ctx context.Context, c *comm.Comm, params []*Param, opts Options, order func(rank, step int) []int) error {
+func threeSteps(ctx context.Context, c *comm.Comm, params []*Param, opts Options,
+	order func(rank, step int) []int) error {
 	d, err := New(ctx, c, params, opts)
 	if err != nil {
 		return err

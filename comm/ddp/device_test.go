@@ -92,7 +92,8 @@ func seeAverages(q *memtest.Stream, params []*Tensor, size, step int) {
 
 func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	lengths := []int{3, 0, 1000, 7, 5000, 1}
-	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
+	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000},
+		{FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
 		for _, size := range []int{1, 2, 4} {
 			device := memtest.NewDevice("device")
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
@@ -114,14 +115,16 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 				return d.Close(ctx)
 			})
 			if got := device.InUse(); got != size*len(lengths) {
-				t.Errorf("%d ranks leave %d blocks of the device, want the %d of their parameters", size, got, size*len(lengths))
+				t.Errorf("%d ranks leave %d blocks of the device, want the %d of their parameters", size, got,
+					size*len(lengths))
 			}
 		}
 	}
 }
 
 // stepOn computes gradients in an order of the parameters and averages them.
-func stepOn(ctx context.Context, q *memtest.Stream, d *DDP, params []*Tensor, c *comm.Comm, step int, order []int) error {
+func stepOn(ctx context.Context, q *memtest.Stream, d *DDP, params []*Tensor, c *comm.Comm, step int,
+	order []int) error {
 	d.ZeroGrad()
 	for _, i := range order {
 		add(q, params[i], c.Rank(), step, i)
@@ -397,7 +400,8 @@ func TestStreamThatFailsLeavesNoMemory(t *testing.T) {
 			return err
 		}
 		defer device.Free(params[0].Data)
-		_, err = NewOn(ctx, c, &poorEvents{Stream: newStream(t, device), none: errors.New("no events today")}, params, Options{})
+		_, err = NewOn(ctx, c, &poorEvents{Stream: newStream(t, device), none: errors.New("no events today")},
+			params, Options{})
 		return wantError(err, "no events today")
 	})
 	if got := device.InUse(); got != 0 {

@@ -84,7 +84,8 @@ func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
 // With exact sums the parameters are the same bits on any number of ranks; with averages they are
 // not, which shows that the test can tell.
 func TestExactSumsMakeTheSameStepsOnAnyNumberOfRanks(t *testing.T) {
-	for name, opts := range map[string]Options{"one bucket": {}, "small buckets": {FirstBucketBytes: 40, BucketBytes: 40}} {
+	for name, opts := range map[string]Options{"one bucket": {},
+		"small buckets": {FirstBucketBytes: 40, BucketBytes: 40}} {
 		rounded := 0
 		plain, curve := trainToy(t, 1, run{opts: opts, steps: 25})
 		if !(curve[24] < 0.5*curve[0]) {
@@ -104,8 +105,10 @@ func TestExactSumsMakeTheSameStepsOnAnyNumberOfRanks(t *testing.T) {
 				rounded++
 			}
 			for i := range gotCurve {
-				if math.Abs(gotCurve[i]-wantCurve[i]) > 1e-12*wantCurve[i] || math.Abs(gotCurve[i]-curve[i]) > 1e-4*curve[i] {
-					t.Errorf("%s: %d ranks: loss at step %d is %v, want %v, and about %v", name, size, i, gotCurve[i], wantCurve[i], curve[i])
+				if math.Abs(gotCurve[i]-wantCurve[i]) > 1e-12*wantCurve[i] ||
+					math.Abs(gotCurve[i]-curve[i]) > 1e-4*curve[i] {
+					t.Errorf("%s: %d ranks: loss at step %d is %v, want %v, and about %v", name, size, i, gotCurve[i],
+						wantCurve[i], curve[i])
 				}
 			}
 		}
@@ -137,7 +140,8 @@ func TestGradientsThatDoNotFitTheQuantumAreErrors(t *testing.T) {
 					d.Ready(0)
 				}
 				err = d.Finish(ctx)
-				return errors.Join(wantError(err, `"p0"`, "are not finite, or larger than ", "want a Quantum of more than 5.68"), d.Close(ctx))
+				return errors.Join(wantError(err, `"p0"`, "are not finite, or larger than ",
+					"want a Quantum of more than 5.68"), d.Close(ctx))
 			})
 		}
 	}

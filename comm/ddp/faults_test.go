@@ -25,13 +25,16 @@ func TestDifferentOptionsAreRefusedOnEveryRank(t *testing.T) {
 	}{
 		"bucket bytes": {func(_ []*Param, o *Options) { o.BucketBytes = 5 }, "buckets of 1048576 and 5 bytes"},
 		"unused":       {func(_ []*Param, o *Options) { o.FindUnused = true }, "unused parameters"},
-		"hook":         {func(_ []*Param, o *Options) { o.Hook = describer("half as many bits") }, "hook half as many bits"},
-		"quantum":      {func(_ []*Param, o *Options) { o.Quantum = 0.25 }, "quantum 0.25"},
-		"shards":       {func(_ []*Param, o *Options) { o.Shard = true }, "shards"},
-		"local":        {func(_ []*Param, o *Options) { o.LocalSteps, o.LocalAfter = 4, 9 }, "local steps 4 after 9"},
-		"buffers":      {func(_ []*Param, o *Options) { o.Buffers = []Slice{{"mean", comm.Of([]float32{1})}} }, `buffer "mean" of 1 float32`},
-		"rows":         {func(ps []*Param, _ *Options) { ps[1].Row = 7 }, `"p1" of 7 float32 in rows of 7`},
-		"shape":        {func(ps []*Param, _ *Options) { ps[1].Shape = []int{1, 7} }, `"p1" of 7 float32 with the shape [1 7]`},
+		"hook": {func(_ []*Param, o *Options) { o.Hook = describer("half as many bits") },
+			"hook half as many bits"},
+		"quantum": {func(_ []*Param, o *Options) { o.Quantum = 0.25 }, "quantum 0.25"},
+		"shards":  {func(_ []*Param, o *Options) { o.Shard = true }, "shards"},
+		"local":   {func(_ []*Param, o *Options) { o.LocalSteps, o.LocalAfter = 4, 9 }, "local steps 4 after 9"},
+		"buffers": {func(_ []*Param, o *Options) { o.Buffers = []Slice{{"mean", comm.Of([]float32{1})}} },
+			`buffer "mean" of 1 float32`},
+		"rows": {func(ps []*Param, _ *Options) { ps[1].Row = 7 }, `"p1" of 7 float32 in rows of 7`},
+		"shape": {func(ps []*Param, _ *Options) { ps[1].Shape = []int{1, 7} },
+			`"p1" of 7 float32 with the shape [1 7]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
@@ -51,15 +54,23 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		opts Options
 		p    comm.Buffer
 	}{
-		"BucketBytes is -1: want no negative":                                {Options{BucketBytes: -1}, comm.Of([]float32{1})},
-		"Quantum is 0.3: want a power of two":                                {Options{Quantum: 0.3}, comm.Of([]float32{1})},
-		"Quantum is -0.5: want a power of two":                               {Options{Quantum: -0.5}, comm.Of([]float32{1})},
-		"Hook and Quantum are set: want one of them":                         {Options{Quantum: 0.5, Hook: describer("")}, comm.Of([]float32{1})},
-		"Shard and LocalSteps are set: want one of them":                     {Options{Shard: true, LocalSteps: 2}, comm.Of([]float32{1})},
-		"Shard and TuneBuckets are set: want one of them":                    {Options{Shard: true, TuneBuckets: true}, comm.Of([]float32{1})},
-		"LocalAfter is 3 without LocalSteps: want both":                      {Options{LocalAfter: 3}, comm.Of([]float32{1})},
-		`Hook is set and parameter "p" has numbers of float64: want float32`: {Options{Hook: describer("")}, comm.Of([]float64{1})},
-		`Quantum is set and parameter "p" has numbers of float64`:            {Options{Quantum: 0.5}, comm.Of([]float64{1})},
+		"BucketBytes is -1: want no negative": {Options{BucketBytes: -1},
+			comm.Of([]float32{1})},
+		"Quantum is 0.3: want a power of two": {Options{Quantum: 0.3},
+			comm.Of([]float32{1})},
+		"Quantum is -0.5: want a power of two": {Options{Quantum: -0.5},
+			comm.Of([]float32{1})},
+		"Hook and Quantum are set: want one of them": {Options{Quantum: 0.5,
+			Hook: describer("")}, comm.Of([]float32{1})},
+		"Shard and LocalSteps are set: want one of them": {Options{Shard: true, LocalSteps: 2},
+			comm.Of([]float32{1})},
+		"Shard and TuneBuckets are set: want one of them": {Options{Shard: true, TuneBuckets: true},
+			comm.Of([]float32{1})},
+		"LocalAfter is 3 without LocalSteps: want both": {Options{LocalAfter: 3},
+			comm.Of([]float32{1})},
+		`Hook is set and parameter "p" has numbers of float64: want float32`: {Options{Hook: describer("")},
+			comm.Of([]float64{1})},
+		`Quantum is set and parameter "p" has numbers of float64`: {Options{Quantum: 0.5}, comm.Of([]float64{1})},
 	} {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			_, err := NewTensors(ctx, c, []*Tensor{{Name: "p", Data: tc.p}}, tc.opts)
@@ -96,7 +107,8 @@ func TestRankThatDiesEndsFinishOfTheOthers(t *testing.T) {
 			return errors.New("the third step was done without rank 1")
 		})
 		for _, rank := range []int{0, 2} {
-			if err := wantError(errs[rank], "rank 1", "a reason of its own"); err != nil || !errors.Is(errs[rank], comm.ErrRevoked) {
+			if err := wantError(errs[rank], "rank 1", "a reason of its own"); err != nil ||
+				!errors.Is(errs[rank], comm.ErrRevoked) {
 				t.Errorf("%s: rank %d: %v", name, rank, err)
 			}
 		}

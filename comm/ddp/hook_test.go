@@ -22,7 +22,8 @@ func (meanHook) Average(ctx context.Context, c *comm.Comm, b *Bucket) error {
 
 func TestHookTakesThePlaceOfTheAverage(t *testing.T) {
 	lengths := []int{3, 0, 1000, 7, 5000, 1}
-	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
+	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000},
+		{FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
 		opts.Hook = meanHook{}
 		for _, size := range []int{1, 2, 4} {
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {

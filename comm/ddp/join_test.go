@@ -15,7 +15,8 @@ import (
 // steps as the longest.
 func TestJobEndsWithTheLongestRank(t *testing.T) {
 	batches := []int{3, 0, 5, 1}
-	for name, opts := range map[string]Options{"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4}, "passes": {Accumulate: 2}, "hook": {Hook: meanHook{}}} {
+	for name, opts := range map[string]Options{"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4},
+		"passes": {Accumulate: 2}, "hook": {Hook: meanHook{}}} {
 		for _, size := range []int{1, 2, 4} {
 			t.Run(fmt.Sprintf("%s/%d", name, size), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

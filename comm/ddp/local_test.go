@@ -55,7 +55,8 @@ func averageReference(ranks [][]*Param) {
 
 func TestRanksTrainAloneBetweenAveragesOfParameters(t *testing.T) {
 	lengths := []int{3, 0, 100, 7}
-	for _, opts := range []Options{{LocalSteps: 1}, {LocalSteps: 3}, {LocalSteps: 2, LocalAfter: 2, FirstBucketBytes: 4, BucketBytes: 4}} {
+	for _, opts := range []Options{{LocalSteps: 1}, {LocalSteps: 3},
+		{LocalSteps: 2, LocalAfter: 2, FirstBucketBytes: 4, BucketBytes: 4}} {
 		for _, size := range []int{1, 2, 4} {
 			const steps = 7
 			want := localReference(size, steps, opts.LocalSteps, opts.LocalAfter, lengths)

@@ -62,7 +62,8 @@ func TestGradientsAreClippedToTheirCommonNorm(t *testing.T) {
 
 func TestGradientsOfTwoTypesAreClippedTogether(t *testing.T) {
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		params := []*Tensor{{Name: "a", Data: comm.Of(make([]float32, 2))}, {Name: "b", Data: comm.Of(make([]float64, 5))}}
+		params := []*Tensor{{Name: "a", Data: comm.Of(make([]float32, 2))},
+			{Name: "b", Data: comm.Of(make([]float64, 5))}}
 		d, err := NewTensors(ctx, c, params, Options{})
 		if err != nil {
 			return err
@@ -74,7 +75,8 @@ func TestGradientsOfTwoTypesAreClippedTogether(t *testing.T) {
 			return err
 		}
 		norm, err := d.ClipGradNorm(ctx, 2.5)
-		if a, b := comm.Slice[float32](params[0].Grad)[1], comm.Slice[float64](params[1].Grad)[4]; err != nil || norm != 5 || a != 1.5 || b != 2 {
+		if a, b := comm.Slice[float32](params[0].Grad)[1], comm.Slice[float64](params[1].Grad)[4]; err != nil ||
+			norm != 5 || a != 1.5 || b != 2 {
 			return fmt.Errorf("norm is %v (%v), gradients %v and %v; want 5, 1.5 and 2", norm, err, a, b)
 		}
 		return d.Close(ctx)
@@ -84,7 +86,8 @@ func TestGradientsOfTwoTypesAreClippedTogether(t *testing.T) {
 // A norm is a number also where the squares of the gradients are too large for a float64, or too
 // small.
 func TestNormsWhoseSquareIsNoFloat64(t *testing.T) {
-	for _, grads := range [][]float64{{3e160, 0, 0, 4e160, 0}, {0, 3e-170, 0, 0, -4e-170}, {3e307, 4e307}, {3 << 3 * 5e-324, 4 << 3 * 5e-324}, {0, 0}} {
+	for _, grads := range [][]float64{{3e160, 0, 0, 4e160, 0}, {0, 3e-170, 0, 0, -4e-170}, {3e307, 4e307},
+		{3 << 3 * 5e-324, 4 << 3 * 5e-324}, {0, 0}} {
 		for _, shard := range []bool{false, true} {
 			commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 				x := &Tensor{Name: "x", Data: comm.Of(make([]float64, len(grads)))}

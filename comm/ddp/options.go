@@ -123,7 +123,8 @@ func (o Options) hostOnly() string {
 	for _, w := range []struct {
 		name string
 		set  bool
-	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Trace", o.Trace}, {"Buffers", len(o.Buffers) > 0}} {
+	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Trace", o.Trace},
+		{"Buffers", len(o.Buffers) > 0}} {
 		if w.set {
 			return w.name
 		}
@@ -161,7 +162,8 @@ func (o Options) fit(params []*Tensor) error {
 
 // String returns the settings that must be equal on all ranks.
 func (o Options) String() string {
-	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes, o.Accumulate)
+	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes,
+		o.Accumulate)
 	for _, w := range []struct {
 		set  bool
 		text string

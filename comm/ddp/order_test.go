@@ -72,7 +72,8 @@ func TestBucketsGoOnInTheirOrder(t *testing.T) {
 				return err
 			}
 			for range 2 {
-				if got := bucketParams(after); !reflect.DeepEqual(got, want) || !slices.Equal(after.BucketOrder(), opts.BucketOrder) {
+				if got := bucketParams(after); !reflect.DeepEqual(got, want) ||
+					!slices.Equal(after.BucketOrder(), opts.BucketOrder) {
 					return fmt.Errorf("buckets are %v in the order %v, want %v", got, after.BucketOrder(), want)
 				}
 				if err := trainOneStep(ctx, after, r.Perm(len(params))); err != nil {

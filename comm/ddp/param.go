@@ -53,7 +53,8 @@ func (t *Tensor) check() error {
 		return fmt.Errorf("ddp: parameter %q has numbers of %v: want a type that has averages", t.Name, typ)
 	}
 	if t.Shape != nil && size(t.Shape) != n {
-		return fmt.Errorf("ddp: parameter %q of %d numbers has the shape %v, which is %d", t.Name, n, t.Shape, size(t.Shape))
+		return fmt.Errorf("ddp: parameter %q of %d numbers has the shape %v, which is %d", t.Name, n, t.Shape,
+			size(t.Shape))
 	}
 	switch {
 	case t.Row == 0:
@@ -61,7 +62,8 @@ func (t *Tensor) check() error {
 	case t.Row < 0 || n%t.Row != 0:
 		return fmt.Errorf("ddp: parameter %q of %d numbers has rows of %d: want a divisor", t.Name, n, t.Row)
 	case typ != comm.TypeOf[float32]() || !t.Data.IsHost():
-		return fmt.Errorf("ddp: parameter %q has rows of %v in %s: want float32 in host memory", t.Name, typ, t.Data.Space().Name())
+		return fmt.Errorf("ddp: parameter %q has rows of %v in %s: want float32 in host memory", t.Name, typ,
+			t.Data.Space().Name())
 	}
 	return nil
 }

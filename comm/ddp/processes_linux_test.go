@@ -87,7 +87,8 @@ func TestProcessesOfAHostTrainAsGoroutinesDo(t *testing.T) {
 		}
 		for rank, out := range outputs {
 			if !strings.HasPrefix(out, fmt.Sprintf("%x ", want)) || out != outputs[0] {
-				t.Errorf("%s: rank %d of two processes ends with other parameters than goroutines:\n%s\nwant\n%x", name, rank, out, want)
+				t.Errorf("%s: rank %d of two processes ends with other parameters than goroutines:\n%s\nwant\n%x", name,
+					rank, out, want)
 			}
 		}
 	}
@@ -101,7 +102,8 @@ func processes(t *testing.T, n int, name string) ([]string, error) {
 	done := make(chan struct{})
 	for rank := range n {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), rankVariable+"="+name, "GOMPI_RDZV="+rdzv, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
+		cmd.Env = append(os.Environ(), rankVariable+"="+name, "GOMPI_RDZV="+rdzv, fmt.Sprint("RANK=", rank),
+			fmt.Sprint("WORLD_SIZE=", n),
 			fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n))
 		go func() {
 			out, err := cmd.Output()

@@ -71,7 +71,8 @@ func checkRows(d *DDP, size, step, passes int, scale float32) error {
 	for k, r := range rows {
 		for j, w := range want[r] {
 			if got := values[k*rowLength+j]; got != w*scale {
-				return fmt.Errorf("step %d: row %d is %v, want %v times %v", step, r, values[k*rowLength:][:rowLength], want[r], scale)
+				return fmt.Errorf("step %d: row %d is %v, want %v times %v", step, r, values[k*rowLength:][:rowLength],
+					want[r], scale)
 			}
 		}
 	}
@@ -79,7 +80,8 @@ func checkRows(d *DDP, size, step, passes int, scale float32) error {
 }
 
 func TestRowsOfAllRanksBecomeTheAverage(t *testing.T) {
-	for _, opts := range []Options{{}, {Accumulate: 2}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}, {Hook: meanHook{}}, {Quantum: 0.25}} {
+	for _, opts := range []Options{{}, {Accumulate: 2}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true},
+		{Hook: meanHook{}}, {Quantum: 0.25}} {
 		for _, size := range []int{1, 2, 4} {
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
 				params := tableAndLayer()
@@ -164,7 +166,8 @@ func TestRowsAreClippedAndSkipped(t *testing.T) {
 			return fmt.Errorf("norm is %v (%v), want 5", norm, err)
 		}
 		rows, values := d.Rows(0)
-		if !slices.Equal(rows, []int32{4}) || !slices.Equal(values, []float32{0.3, 0}) || params[1].Grad[1] != 0.4 || !d.Used(0) {
+		if !slices.Equal(rows, []int32{4}) || !slices.Equal(values, []float32{0.3, 0}) || params[1].Grad[1] != 0.4 ||
+			!d.Used(0) {
 			return fmt.Errorf("rows %v, %v, dense %v", rows, values, params[1].Grad)
 		}
 		if err := d.Finish(ctx); err != nil {
@@ -182,13 +185,22 @@ func TestRowsAreClippedAndSkipped(t *testing.T) {
 
 func TestMistakesWithRowsAreNamed(t *testing.T) {
 	for want, announce := range map[string]func(d *DDP){
-		`ReadyRows(0): row 5 of "p0": want 0 to 4`:                     func(d *DDP) { d.ReadyRows(0, []int32{1, 5}, make([]float32, 4)) },
-		`ReadyRows(0): row -1 of "p0"`:                                 func(d *DDP) { d.ReadyRows(0, []int32{-1}, make([]float32, 2)) },
-		`ReadyRows(0): 1 rows of "p0" with 3 numbers: want 2 for each`: func(d *DDP) { d.ReadyRows(0, []int32{1}, make([]float32, 3)) },
-		`Ready(0): "p0" has rows: want ReadyRows`:                      func(d *DDP) { d.Ready(0) },
-		`ReadyRows(1): "p1" has no rows: want Ready`:                   func(d *DDP) { d.ReadyRows(1, nil, nil) },
-		`more than 1 times in one step for "p0"`:                       func(d *DDP) { d.ReadyRows(0, nil, nil); d.ReadyRows(0, nil, nil) },
-		`want 0 to 1`:                                                  func(d *DDP) { d.ReadyRows(2, nil, nil) },
+		`ReadyRows(0): row 5 of "p0": want 0 to 4`: func(d *DDP) {
+			d.ReadyRows(0, []int32{1, 5}, make([]float32, 4))
+		},
+		`ReadyRows(0): row -1 of "p0"`: func(d *DDP) {
+			d.ReadyRows(0, []int32{-1}, make([]float32, 2))
+		},
+		`ReadyRows(0): 1 rows of "p0" with 3 numbers: want 2 for each`: func(d *DDP) {
+			d.ReadyRows(0, []int32{1}, make([]float32, 3))
+		},
+		`Ready(0): "p0" has rows: want ReadyRows`:    func(d *DDP) { d.Ready(0) },
+		`ReadyRows(1): "p1" has no rows: want Ready`: func(d *DDP) { d.ReadyRows(1, nil, nil) },
+		`more than 1 times in one step for "p0"`: func(d *DDP) {
+			d.ReadyRows(0, nil, nil)
+			d.ReadyRows(0, nil, nil)
+		},
+		`want 0 to 1`: func(d *DDP) { d.ReadyRows(2, nil, nil) },
 	} {
 		commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 			params := testParams(0, 10, 2)

@@ -113,7 +113,8 @@ func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 
 func (d *DDP) fitsShard(s ShardPart, own, all comm.Buffer) error {
 	p := d.params[s.Param]
-	if own.Len() != s.End-s.Begin || all.Len() != p.Data.Len() || own.Type() != p.Data.Type() || all.Type() != p.Data.Type() {
+	if own.Len() != s.End-s.Begin || all.Len() != p.Data.Len() || own.Type() != p.Data.Type() ||
+		all.Type() != p.Data.Type() {
 		return fmt.Errorf("ddp: GatherShards: %d %v of %d %v for numbers %d to %d of %q: want as many of %d %v",
 			own.Len(), own.Type(), all.Len(), all.Type(), s.Begin, s.End-1, p.Name, p.Data.Len(), p.Data.Type())
 	}

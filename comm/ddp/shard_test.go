@@ -64,7 +64,8 @@ func sharded(ctx context.Context, c *comm.Comm, opts Options, clip float64) (par
 
 // Each rank keeps the momentum of its part alone, and all end as without.
 func TestShardsMakeTheStepsOfTheWhole(t *testing.T) {
-	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
+	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000},
+		{FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
 		for _, size := range []int{1, 2, 4} { // powers of two, whose averages are exact
 			for _, clip := range []float64{1e9, 16} { // the norm is more than 16
 				commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
@@ -79,8 +80,10 @@ func TestShardsMakeTheStepsOfTheWhole(t *testing.T) {
 						return err
 					}
 					for i := range want {
-						if !slices.Equal(got[i].Data, want[i].Data) || !slices.Equal(gotMemory[i].Data, wantMemory[i].Data) {
-							return fmt.Errorf("%d ranks, clip %v: %s is not what it is without shards", size, clip, want[i].Name)
+						if !slices.Equal(got[i].Data, want[i].Data) ||
+							!slices.Equal(gotMemory[i].Data, wantMemory[i].Data) {
+							return fmt.Errorf("%d ranks, clip %v: %s is not what it is without shards", size, clip,
+								want[i].Name)
 						}
 					}
 					return nil
@@ -156,9 +159,12 @@ func TestWrongBuffersForShardsAreRefused(t *testing.T) {
 		}
 		three, two := comm.Of(make([]float32, 3)), comm.Of(make([]float32, 2))
 		return errors.Join(
-			wantError(d.GatherShards(ctx, nil, nil), "GatherShards of 0 and 0 buffers: want one for each of the 1 shards and 1 parameters"),
-			wantError(d.GatherShards(ctx, []comm.Buffer{two}, []comm.Buffer{three}), `2 float32 of 3 float32 for numbers 0 to 2 of "p0"`),
-			wantError(d.GatherShards(ctx, []comm.Buffer{three}, []comm.Buffer{comm.Of(make([]int32, 3))}), `of 3 int32`),
+			wantError(d.GatherShards(ctx, nil, nil),
+				"GatherShards of 0 and 0 buffers: want one for each of the 1 shards and 1 parameters"),
+			wantError(d.GatherShards(ctx, []comm.Buffer{two}, []comm.Buffer{three}),
+				`2 float32 of 3 float32 for numbers 0 to 2 of "p0"`),
+			wantError(d.GatherShards(ctx, []comm.Buffer{three}, []comm.Buffer{comm.Of(make([]int32, 3))}),
+				`of 3 int32`),
 			d.GatherShards(ctx, []comm.Buffer{three}, []comm.Buffer{three}), d.Close(ctx))
 	})
 }

@@ -114,8 +114,10 @@ func TestTraceShowsWhatEachRankDid(t *testing.T) {
 		// Rank 0 starts its buckets 5, 10 and 15 ms after ZeroGrad. One is done, and the next's
 		// turn, when rank 1 has started it, too.
 		want = append(want,
-			fmt.Sprintf("0/1 bucket 0 %d+10", at+6), fmt.Sprintf("0/1 bucket 1 %d+15", at+16), fmt.Sprintf("0/1 bucket 2 %d+15", at+31),
-			fmt.Sprintf("1/1 bucket 0 %d+0", at+16), fmt.Sprintf("1/1 bucket 1 %d+0", at+31), fmt.Sprintf("1/1 bucket 2 %d+0", at+46))
+			fmt.Sprintf("0/1 bucket 0 %d+10", at+6), fmt.Sprintf("0/1 bucket 1 %d+15", at+16),
+			fmt.Sprintf("0/1 bucket 2 %d+15", at+31),
+			fmt.Sprintf("1/1 bucket 0 %d+0", at+16), fmt.Sprintf("1/1 bucket 1 %d+0", at+31),
+			fmt.Sprintf("1/1 bucket 2 %d+0", at+46))
 	}
 	slices.Sort(got)
 	slices.Sort(want)

@@ -45,7 +45,8 @@ func TestBucketsGetTheSizeThatIsFastestOnTheSlowestRank(t *testing.T) {
 				for i, p := range params {
 					for j := range min(3, len(p.Grad)) {
 						if want := average(2, s, i, j); p.Grad[j] != want {
-							return fmt.Errorf("step %d with buckets of %d: %s is %v, want %v", s, size, p.Name, p.Grad[j], want)
+							return fmt.Errorf("step %d with buckets of %d: %s is %v, want %v", s, size, p.Name,
+								p.Grad[j], want)
 						}
 					}
 				}

@@ -111,10 +111,11 @@ func TestParametersThatHaveNoAverageAreRefused(t *testing.T) {
 	}
 	for want, p := range map[string]*Tensor{
 		`"p" has numbers of bool: want a type that has averages`: {Data: comm.Of(make([]bool, 2))},
-		`"p" of 6 numbers has the shape [2 4], which is 8`:       {Data: comm.Of(make([]float32, 6)), Shape: []int{2, 4}},
-		`"p" of 6 numbers has rows of 4: want a divisor`:         {Data: comm.Of(make([]float32, 6)), Row: 4},
-		`"p" has rows of float64 in`:                             {Data: comm.Of(make([]float64, 6)), Row: 3},
-		`"p" is in device: want host memory, or NewOn`:           {Data: onDevice},
+		`"p" of 6 numbers has the shape [2 4], which is 8`: {Data: comm.Of(make([]float32, 6)),
+			Shape: []int{2, 4}},
+		`"p" of 6 numbers has rows of 4: want a divisor`: {Data: comm.Of(make([]float32, 6)), Row: 4},
+		`"p" has rows of float64 in`:                     {Data: comm.Of(make([]float64, 6)), Row: 3},
+		`"p" is in device: want host memory, or NewOn`:   {Data: onDevice},
 	} {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			own := *p
@@ -128,7 +129,8 @@ func TestParametersThatHaveNoAverageAreRefused(t *testing.T) {
 // Rank 0 changes its statistics in each step. The others have them after SyncBuffers.
 func TestBuffersAreThoseOfRankZero(t *testing.T) {
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-		mean, count, seen := []float32{float32(c.Rank()), 1}, []int64{int64(c.Rank())}, []bool{c.Rank() == 0, false, true}
+		mean, count, seen := []float32{float32(c.Rank()), 1}, []int64{int64(c.Rank())},
+			[]bool{c.Rank() == 0, false, true}
 		d, err := New(ctx, c, testParams(0, 3), Options{Buffers: []Slice{
 			{"mean", comm.Of(mean)}, {"count", comm.Of(count)}, {"seen", comm.Of(seen)},
 		}})

@@ -15,7 +15,8 @@ import (
 func announces(rank, step, i int) bool { return i < 3 && (rank+step+i)%3 == 0 }
 
 func TestParametersThatBackwardLeavesOutCountAsZero(t *testing.T) {
-	for _, opts := range []Options{{FindUnused: true}, {FindUnused: true, FirstBucketBytes: 4, BucketBytes: 4}, {FindUnused: true, NoOverlap: true}} {
+	for _, opts := range []Options{{FindUnused: true}, {FindUnused: true, FirstBucketBytes: 4, BucketBytes: 4},
+		{FindUnused: true, NoOverlap: true}} {
 		for _, size := range []int{1, 2, 4} {
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
 				params := testParams(0, 4, 3, 2, 5)

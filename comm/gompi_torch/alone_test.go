@@ -14,7 +14,8 @@ func TestTorchRanksThatWorkAloneAreReported(t *testing.T) {
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		t.Skip("this torch calls nobody when it is imported")
 	}
-	const noGroup, ofOne = "there is no group of torch.distributed", `its group of torch.distributed, by "gloo", has one rank`
+	const noGroup, ofOne = "there is no group of torch.distributed",
+		`its group of torch.distributed, by "gloo", has one rank`
 	const train = `
 p = torch.nn.Parameter(torch.ones(1)); o = torch.optim.SGD([p], lr=0.1)
 for _ in range(3): p.sum().backward(); o.step()
@@ -32,7 +33,8 @@ for _ in range(3): p.sum().backward(); o.step()
 	} {
 		t.Run(name, func(t *testing.T) {
 			argv := append([]string{b.Gompirun, "-np", "2"}, strings.Fields(c.flags)...)
-			output, status := b.Run(t, append(argv, b.Python, "-c", "import torch, torch.distributed as dist\n"+c.script)...)
+			output, status := b.Run(t, append(argv, b.Python, "-c",
+				"import torch, torch.distributed as dist\n"+c.script)...)
 			found := regexp.MustCompile(`(?m)^gompi_torch: rank 0 of 2 works alone, and so may all: (.*?)\. Want `).FindAllStringSubmatch(output, -1)
 			switch {
 			case status != 0 || strings.Count(output, "gompi_torch:") != len(found):

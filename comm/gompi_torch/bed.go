@@ -54,7 +54,8 @@ func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (output s
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	// The scripts' tensors are in host memory. Where torch sees a GPU it takes that for hooks and
 	// maps.
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=",
+		"PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with its children: mp.spawn's outlive it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

@@ -45,7 +45,8 @@ func TestTorchCheckpointsChangeTheirRanks(t *testing.T) {
 // wants skips the test where torch is older.
 func (b bed) wants(t *testing.T, oldest string) {
 	t.Helper()
-	if _, status := b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '"+oldest+"')"); status != 0 {
+	if _, status := b.Run(t, b.Python, "-c",
+		"import sys, torch; sys.exit(torch.__version__ < '"+oldest+"')"); status != 0 {
 		t.Skip("torch is older than " + oldest)
 	}
 }
@@ -56,15 +57,20 @@ var frameworks = map[string]struct {
 	module, command string
 	ranks           []int
 }{
-	"Lightning by gompirun":           {"lightning", "{gompirun} -oversubscribe -np {np} {python} {scripts}/with_lightning.py {np}", []int{2, 4}},
-	"Lightning by itself":             {"lightning", "{python} {scripts}/with_lightning.py {np}", []int{2}},
-	"Lightning by torchrun":           {"lightning", "{torchrun} {scripts}/with_lightning.py {np}", []int{2}},
-	"DeepSpeed by gompirun":           {"deepspeed", "{gompirun} -oversubscribe -np {np} {python} {scripts}/with_deepspeed.py {np}", []int{2, 4}},
-	"DeepSpeed by itself":             {"deepspeed", "{bin}/deepspeed --num_accelerators {np} --master_port {port} {scripts}/with_deepspeed.py {np}", []int{2}},
-	"DeepSpeed, Intel MPI's launcher": {"deepspeed", "{deepspeed} --launcher impi {scripts}/with_deepspeed.py {np}", []int{2}},
-	"DeepSpeed, Open MPI's launcher":  {"deepspeed", "{deepspeed} --launcher openmpi {scripts}/with_deepspeed.py {np}", []int{2}},
-	"Ray's actors":                    {"ray", "{python} {scripts}/with_ray.py {np} actors", []int{2, 4}},
-	"Ray Train":                       {"ray.train", "{python} {scripts}/with_ray.py {np} train", []int{2}},
+	"Lightning by gompirun": {"lightning",
+		"{gompirun} -oversubscribe -np {np} {python} {scripts}/with_lightning.py {np}", []int{2, 4}},
+	"Lightning by itself":   {"lightning", "{python} {scripts}/with_lightning.py {np}", []int{2}},
+	"Lightning by torchrun": {"lightning", "{torchrun} {scripts}/with_lightning.py {np}", []int{2}},
+	"DeepSpeed by gompirun": {"deepspeed",
+		"{gompirun} -oversubscribe -np {np} {python} {scripts}/with_deepspeed.py {np}", []int{2, 4}},
+	"DeepSpeed by itself": {"deepspeed",
+		"{bin}/deepspeed --num_accelerators {np} --master_port {port} {scripts}/with_deepspeed.py {np}", []int{2}},
+	"DeepSpeed, Intel MPI's launcher": {"deepspeed",
+		"{deepspeed} --launcher impi {scripts}/with_deepspeed.py {np}", []int{2}},
+	"DeepSpeed, Open MPI's launcher": {"deepspeed",
+		"{deepspeed} --launcher openmpi {scripts}/with_deepspeed.py {np}", []int{2}},
+	"Ray's actors": {"ray", "{python} {scripts}/with_ray.py {np} actors", []int{2, 4}},
+	"Ray Train":    {"ray.train", "{python} {scripts}/with_ray.py {np} train", []int{2}},
 }
 
 // Each framework trains over gompi as one process does.
@@ -80,9 +86,13 @@ func TestFrameworksOverTorchTrain(t *testing.T) {
 			}
 			framework := regexp.MustCompile(`\w+`).FindString(name)
 			for _, np := range c.ranks {
-				command := strings.ReplaceAll(c.command, "{deepspeed}", "{bin}/deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
-				command = strings.ReplaceAll(command, "{torchrun}", "{python} -m torch.distributed.run --standalone --nproc_per_node {np}")
-				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{bin}", filepath.Dir(b.Python), "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}", freePort(t))
+				command := strings.ReplaceAll(c.command, "{deepspeed}",
+					"{bin}/deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
+				command = strings.ReplaceAll(command, "{torchrun}",
+					"{python} -m torch.distributed.run --standalone --nproc_per_node {np}")
+				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{bin}",
+					filepath.Dir(b.Python), "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}",
+					freePort(t))
 				output, status := b.Run(t, strings.Fields(words.Replace(command))...)
 				tell(t, np, "trains by "+framework, output, status)
 			}
@@ -110,8 +120,10 @@ func mpirunIsGompirun(t *testing.T, gompirun string) (dir string) {
 // their own launchers.
 func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 	b := torchBed(t)
-	for module, script := range map[string]string{"accelerate": "with_accelerate.py", "transformers": "with_trainer.py"} {
-		if _, status := b.Run(t, b.Python, "-c", "import torch, accelerate, "+module+"; assert torch.__version__ >= '2.5'"); status != 0 {
+	for module, script := range map[string]string{"accelerate": "with_accelerate.py",
+		"transformers": "with_trainer.py"} {
+		if _, status := b.Run(t, b.Python, "-c",
+			"import torch, accelerate, "+module+"; assert torch.__version__ >= '2.5'"); status != 0 {
 			t.Logf("left out: this Python has no %s, or a torch older than 2.5", module)
 			continue
 		}
@@ -120,8 +132,10 @@ func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 			by := func(backend string, launcher ...string) {
 				t.Helper()
 				output, status := b.Run(t, append(launcher, run...)...)
-				if n := strings.Count(output, " trains as with gloo, by "+backend); strconv.Itoa(n) != np || status != 0 {
-					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n, backend, np, output)
+				if n := strings.Count(output, " trains as with gloo, by "+backend); strconv.Itoa(n) != np ||
+					status != 0 {
+					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n,
+						backend, np, output)
 				}
 			}
 			by("gloo", b.Gompirun, "-oversubscribe", "-np", np, b.Python)
@@ -131,7 +145,8 @@ func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 			}
 			set := []string{"env", "GOMPI_TORCH_BACKEND=gompi", b.Python, "-m"}
 			by("gompi", append(set, "torch.distributed.run", "--standalone", "--nproc_per_node", np)...)
-			by("gompi", append(set, "accelerate.commands.launch", "--multi_gpu", "--num_processes", np, "--num_machines", "1",
+			by("gompi", append(set, "accelerate.commands.launch", "--multi_gpu", "--num_processes", np,
+				"--num_machines", "1",
 				"--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")...)
 		}
 	}

@@ -39,7 +39,8 @@ func (b bed) argv(np int, flags []string, name string, args ...string) []string 
 // torchrun is script by torch's own launcher.
 func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (output string, status int) {
 	t.Helper()
-	argv := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", strconv.Itoa(np)}
+	argv := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone",
+		"--nproc_per_node", strconv.Itoa(np)}
 	return b.RunGloo(t, append(append(argv, filepath.Join("tests", name)), args...)...)
 }
 
@@ -64,7 +65,8 @@ func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
 	cmd := exec.Command("../../.ci/torch", "build")
 	cmd.Env = append(os.Environ(), "PYTHON=", "PATH="+dir+":"+os.Getenv("PATH"))
 	out, _ := cmd.CombinedOutput()
-	if output := string(out); cmd.ProcessState.ExitCode() != 1 || !regexp.MustCompile(`torch: not built: .* g\+\+`).MatchString(output) {
+	if output := string(out); cmd.ProcessState.ExitCode() != 1 ||
+		!regexp.MustCompile(`torch: not built: .* g\+\+`).MatchString(output) {
 		t.Errorf("%v: want status 1, and that g++ is missing:\n%s", cmd.ProcessState, output)
 	}
 }
@@ -127,7 +129,8 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 		for who := range 2 {
 			output, status := b.script(t, 2, nil, "endings.py", way, strconv.Itoa(who))
 			blamed := strings.TrimPrefix(regexp.MustCompile(`(?m)^gompirun: rank .*`).FindString(output), "gompirun: ")
-			if blame := "^" + strings.ReplaceAll(want.blame, "%d", strconv.Itoa(who)); status != want.status || !regexp.MustCompile(blame).MatchString(blamed) {
+			if blame := "^" + strings.ReplaceAll(want.blame, "%d", strconv.Itoa(who)); status != want.status ||
+				!regexp.MustCompile(blame).MatchString(blamed) {
 				t.Errorf("rank %d, %s: status %d, want %d and %q:\n%s", who, way, status, want.status, blame, output)
 			}
 		}
@@ -154,7 +157,8 @@ func TestTorchsStoreEndsWithItsGroup(t *testing.T) {
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py", "handlers.py", "callbacks.py"} {
+	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py",
+		"vain.py", "waits.py", "loaders.py", "interrupt.py", "handlers.py", "callbacks.py"} {
 		output, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", output, status)
 	}
@@ -170,7 +174,8 @@ func TestTorchLeavesAfterTheProgramsLastFunctions(t *testing.T) {
 // first.
 func TestTorchNamesTheRankThatDoesNotCome(t *testing.T) {
 	b := torchBed(t)
-	for way, want := range map[string]string{"first": `Timed out waiting.*rank 1\b`, "again": "took longer than the limit, 3s"} {
+	for way, want := range map[string]string{"first": `Timed out waiting.*rank 1\b`,
+		"again": "took longer than the limit, 3s"} {
 		output, status := b.script(t, 3, []string{"-timeout", "45"}, "absent.py", way)
 		told := regexp.MustCompile(`rank [02] is told: gompi: .*`+want).FindAllString(output, -1)
 		if status != 124 || len(told) != 2 {
@@ -182,7 +187,8 @@ func TestTorchNamesTheRankThatDoesNotCome(t *testing.T) {
 // Who aborts a group has the others told at once, whatever it does next. torch has abort since 2.6.
 func TestTorchRanksHearOfAnAbort(t *testing.T) {
 	b := torchBed(t)
-	if _, status := b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(not hasattr(torch.distributed.ProcessGroup, 'abort'))"); status != 0 {
+	if _, status := b.Run(t, b.Python, "-c",
+		"import sys, torch; sys.exit(not hasattr(torch.distributed.ProcessGroup, 'abort'))"); status != 0 {
 		t.Skip("this torch has no ProcessGroup.abort")
 	}
 	fifo := filepath.Join(t.TempDir(), "told")
@@ -225,7 +231,8 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 		output, status = b.script(t, 2, nil, "gpus.py")
 		tell(t, 2, `has \[2\.0, 2\.0\]`, output, status)
 	}
-	output, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
+	output, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py",
+		"--steps", "20")
 	tell(t, 2, "all ranks agree", output, status)
 
 	dir := t.TempDir()
@@ -233,7 +240,8 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.py"), module, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	output, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
+	output, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m",
+		"mine", "-x", "1")
 	tell(t, 2, `runs \['-x', '1'\] by g(omp|lo)`, output, status)
 }
 
@@ -241,14 +249,16 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 func TestTorchScriptsGetGompiByAllNames(t *testing.T) {
 	b := torchBed(t)
 	const script, set = "tests/names.py", "GOMPI_TORCH_BACKEND=gompi"
-	torchrun := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", "2"}
+	torchrun := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone",
+		"--nproc_per_node", "2"}
 	ways := map[string][]string{
 		"-torch-backend":          {b.Gompirun, "-np", "2", "-torch-backend", "gompi", script},
 		"-m gompi_torch":          {b.Gompirun, "-np", "2", b.Python, "-m", "gompi_torch", script},
 		"torchrun -m gompi_torch": append(torchrun, "-m", "gompi_torch", script),
 	}
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status != 9 {
-		ways["-torch-backend, no script"] = []string{b.Gompirun, "-np", "2", "-torch-backend", "gompi", b.Python, script}
+		ways["-torch-backend, no script"] = []string{b.Gompirun, "-np", "2", "-torch-backend", "gompi",
+			b.Python, script}
 		ways["the variable"] = []string{"env", set, b.Gompirun, "-np", "2", b.Python, script}
 		ways["the variable, torchrun"] = append([]string{"env", set}, append(torchrun, script)...)
 	}
@@ -267,7 +277,8 @@ func TestTorchsRanksMeetByItsStore(t *testing.T) {
 		output, status := b.Run(t, b.Python, "tests/meet.py", way, filepath.Join(t.TempDir(), "file"))
 		tell(t, 2, "is there", output, status)
 	}
-	for name, second := range map[string][]string{"one host": nil, "two hosts": {"unshare", "--uts", "sh", "-c", `hostname other; exec "$0" "$@"`}} {
+	for name, second := range map[string][]string{"one host": nil,
+		"two hosts": {"unshare", "--uts", "sh", "-c", `hostname other; exec "$0" "$@"`}} {
 		if len(second) > 0 && exec.Command("unshare", "--uts", "true").Run() != nil {
 			t.Log("left out: this user cannot make a host with another name")
 			continue
@@ -294,7 +305,8 @@ func (b bed) twoNodes(t *testing.T, second []string) (output string, status int)
 	t.Helper()
 	port := freePort(t)
 	node := func(rank string) []string {
-		return []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "1", "--node_rank", rank,
+		return []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2",
+			"--nproc_per_node", "1", "--node_rank", rank,
 			"--master_addr", "127.0.0.1", "--master_port", port, "tests/meet.py"}
 	}
 	first := make(chan string, 1)
@@ -323,7 +335,8 @@ func TestNoErrorIsWrittenToAStream(t *testing.T) {
 	sources, _ := filepath.Glob("src/*")
 	for _, path := range sources {
 		text, err := os.ReadFile(path)
-		if found := regexp.MustCompile(`TORCH_\w*CHECK\w*\(|c10::str\(|stringstream`).Find(text); found != nil || err != nil {
+		if found := regexp.MustCompile(`TORCH_\w*CHECK\w*\(|c10::str\(|stringstream`).Find(text); found != nil ||
+			err != nil {
 			t.Errorf("%s has %q, %v: want fail of fail.h", path, found, err)
 		}
 	}
@@ -364,7 +377,8 @@ func TestTorchCollectivesAreCountedAtTheirLines(t *testing.T) {
 		times int
 	}{"sync": {"allreduce", 10}, "async": {"allreduce", 6}, "backward": {"allreduce", 2}, "barrier": {"barrier", 2}} {
 		line := 1 + strings.Count(strings.SplitAfter(string(text), "  # "+mark)[0], "\n")
-		if at := fmt.Sprintf(`(?m)^%s +tests/counted\.py:%d +%d `, want.call, line, want.times); status != 0 || !regexp.MustCompile(at).MatchString(output) {
+		if at := fmt.Sprintf(`(?m)^%s +tests/counted\.py:%d +%d `, want.call, line, want.times); status != 0 ||
+			!regexp.MustCompile(at).MatchString(output) {
 			t.Errorf("status %d, want 0 and %q:\n%s", status, at, output)
 		}
 	}

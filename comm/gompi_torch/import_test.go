@@ -22,7 +22,8 @@ const (
 // package's folder in it.
 func copyOf(t *testing.T, b Bed) (root, pkg string) {
 	t.Helper()
-	output, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
+	output, status := b.Run(t, b.Python, "-c",
+		"import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
 	if status != 0 {
 		t.Fatal(output)
 	}
@@ -46,7 +47,8 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 		damage func(t *testing.T, pkg string) string // returns a variable of the environment, or ""
 		want   string
 	}{
-		"no compiler": {func(t *testing.T, _ string) string { return "CXX=/none" }, `its C\+\+ part .* there is CXX=/none, which is not there: install g\+\+`},
+		"no compiler": {func(t *testing.T, _ string) string { return "CXX=/none" },
+			`its C\+\+ part .* there is CXX=/none, which is not there: install g\+\+`},
 		"what is compiled is none": {func(t *testing.T, _ string) string {
 			writeFile(t, filepath.Join(os.Getenv("XDG_CACHE_HOME"), "gompi", filepath.Base(compiled)), "none")
 			return ""
@@ -57,8 +59,10 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 			}
 			return "XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(compiled))
 		}, `.*/libgompi\.so: .*: install gompi again`},
-		"another backend":           {func(*testing.T, string) string { return "GOMPI_TORCH_BACKEND=mpi" }, `GOMPI_TORCH_BACKEND="mpi": want gompi, or unset`},
-		"a torch with another c10d": {write("_backend.py", "from torch.distributed import nothing_like_it\n"), `ImportError: cannot import name 'nothing_like_it'`},
+		"another backend": {func(*testing.T, string) string { return "GOMPI_TORCH_BACKEND=mpi" },
+			`GOMPI_TORCH_BACKEND="mpi": want gompi, or unset`},
+		"a torch with another c10d": {write("_backend.py", "from torch.distributed import nothing_like_it\n"),
+			`ImportError: cannot import name 'nothing_like_it'`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, pkg := copyOf(t, b)
@@ -80,8 +84,10 @@ func reports(t *testing.T, b Bed, env []string, want string, all bool) {
 	}{
 		{[]string{b.Python, "-c", "import torch, gompi_torch; print('survives')"}, 0, "^survives\n$"},
 		{[]string{b.Python, "-m", "gompi_torch"}, 1, `(?m)^problem: +` + want},
-		{[]string{b.Python, "-c", "from gompi_torch import heap; heap().__enter__()"}, 1, `(Import|Runtime)Error: gompi_torch: ` + want},
-		{[]string{b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; " + start}, 1, `RuntimeError: gompi_torch: (no backend "gompi": )?` + want},
+		{[]string{b.Python, "-c", "from gompi_torch import heap; heap().__enter__()"}, 1,
+			`(Import|Runtime)Error: gompi_torch: ` + want},
+		{[]string{b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; " + start}, 1,
+			`RuntimeError: gompi_torch: (no backend "gompi": )?` + want},
 		{[]string{b.Gompirun, "-np", "2", "-torch-backend", "gompi", "tests/nccl.py"}, 1, `gompi_torch: ` + want},
 	} {
 		if i > 2 && !all {
@@ -108,8 +114,10 @@ func TestTorchIsImportedWithoutThePackage(t *testing.T) {
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		return // this torch calls nobody when it is imported
 	}
-	output, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
-	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; output != want || status != 0 {
+	output, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c",
+		"import torch; print('survives')")
+	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; output != want ||
+		status != 0 {
 		t.Errorf("status %d, want 0 and %q:\n%s", status, want, output)
 	}
 }
@@ -149,7 +157,8 @@ print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(
 // `python -m gompi_torch` alone prints the versions.
 func TestTorchVersionsAreReported(t *testing.T) {
 	b := NewBed(t)
-	output, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
+	output, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m",
+		"gompi_torch")
 	const want = `^gompi_torch (\S+), .*/gompi_torch
 compiled: +/\S+/gompi/gompi_torch-\S+-torch-\d\S+\.so
 libgompi: +\S+, commit \S+, /\S+/libgompi\.so

@@ -22,9 +22,12 @@ func TestTorchrunsNodesMeetOverANetwork(t *testing.T) {
 	output, status := make([]string, 2), make([]int, 2)
 	var ended sync.WaitGroup
 	for i, node := range nodes {
-		argv := []string{"ip", "netns", "exec", node.name, "unshare", "--uts", "sh", "-c", `hostname ` + node.name + `; exec "$0" "$@"`,
-			b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "2", "--rdzv_id", "7", "--rdzv_backend", "c10d",
-			"--rdzv_endpoint", nodes[0].address + ":29500", "--rdzv_conf", fmt.Sprintf("is_host=%d", 1-i), "--local_addr", node.address, "tests/nodes.py", node.device}
+		argv := []string{"ip", "netns", "exec", node.name, "unshare", "--uts", "sh", "-c",
+			`hostname ` + node.name + `; exec "$0" "$@"`,
+			b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "2",
+			"--rdzv_id", "7", "--rdzv_backend", "c10d",
+			"--rdzv_endpoint", nodes[0].address + ":29500", "--rdzv_conf", fmt.Sprintf("is_host=%d", 1-i),
+			"--local_addr", node.address, "tests/nodes.py", node.device}
 		ended.Go(func() { output[i], status[i] = b.Run(t, argv...) })
 	}
 	ended.Wait()
@@ -46,15 +49,18 @@ func twoNetworks(t *testing.T) [2]network {
 	}
 	var nodes [2]network
 	for i := range nodes {
-		nodes[i] = network{fmt.Sprintf("gompi-torch-%d-%d", os.Getpid(), i), fmt.Sprintf("gt%d", i), fmt.Sprintf("10.113.0.%d", i+1)}
+		nodes[i] = network{fmt.Sprintf("gompi-torch-%d-%d", os.Getpid(), i), fmt.Sprintf("gt%d", i),
+			fmt.Sprintf("10.113.0.%d", i+1)}
 		if err := ip("netns add " + nodes[i].name); err != nil {
 			t.Skipf("two networks need root, and ip (package iproute2): %v", err)
 		}
 		t.Cleanup(func() { ip("netns del " + nodes[i].name) })
 	}
-	commands := []string{fmt.Sprintf("-n %s link add %s type veth peer name %s netns %s", nodes[0].name, nodes[0].device, nodes[1].device, nodes[1].name)}
+	commands := []string{fmt.Sprintf("-n %s link add %s type veth peer name %s netns %s", nodes[0].name,
+		nodes[0].device, nodes[1].device, nodes[1].name)}
 	for _, n := range nodes {
-		for _, c := range []string{"link set lo up", "addr add " + n.address + "/24 dev " + n.device, "link set " + n.device + " up"} {
+		for _, c := range []string{"link set lo up", "addr add " + n.address + "/24 dev " + n.device,
+			"link set " + n.device + " up"} {
 			commands = append(commands, "-n "+n.name+" "+c)
 		}
 	}

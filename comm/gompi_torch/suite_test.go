@@ -38,7 +38,8 @@ func TestTorchsOwnSuitePasses(t *testing.T) {
 				if why == nil {
 					why = []int{0}
 				}
-				t.Errorf("status %d, %d pass, want 0 and at least %d:\n%s", status, passed, passedByGloo-1, output[why[0]:])
+				t.Errorf("status %d, %d pass, want 0 and at least %d:\n%s", status, passed, passedByGloo-1,
+					output[why[0]:])
 			}
 		})
 	}

@@ -55,7 +55,8 @@ func filesOf(t *testing.T, folder string) (names []string) {
 // withoutGompi is a folder with all packages that lie beside torch, except for gompi's.
 func withoutGompi(t *testing.T, b Bed) string {
 	t.Helper()
-	output, status := b.Run(t, b.Python, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
+	output, status := b.Run(t, b.Python, "-c",
+		"import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
 	if status != 0 {
 		t.Fatal(output)
 	}
@@ -88,7 +89,8 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	writeFile(t, filepath.Join(site[0], "torch.pth"), withoutGompi(t, b))
 	pip := func(argv ...string) {
 		t.Helper()
-		if output, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python}, argv...)...); status != 0 {
+		if output, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python},
+			argv...)...); status != 0 {
 			t.Fatalf("%q: status %d:\n%s", argv, status, output)
 		}
 	}
@@ -101,14 +103,17 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	for job, compiles := range []int{1, 0} {
 		output, status := b.Run(t, append(env, "gompirun", "-np", "2", "python", script)...)
 		tell(t, 2, "is there", output, status)
-		if n := strings.Count(output, "gompi_torch: compiling its C++ part for torch"); n != compiles || strings.Contains(output, "warning") {
+		if n := strings.Count(output, "gompi_torch: compiling its C++ part for torch"); n != compiles ||
+			strings.Contains(output, "warning") {
 			t.Errorf("job %d compiles %d times, want %d, and no warnings:\n%s", job, n, compiles, output)
 		}
 	}
 	kept := filesOf(t, cache)
 	output, status := b.Run(t, append(env, "python", "-m", "gompi_torch")...)
-	want := fmt.Sprintf(`(?s)compiled: +(%s/gompi/\S+\.so)\nlibgompi: .*, %s/.*\ngompirun: .*, %s/.*problem: +none`, cache, venv, venv)
-	if m := regexp.MustCompile(want).FindStringSubmatch(output); m == nil || status != 0 || !slices.Equal(kept, []string{strings.TrimSuffix(m[1], "so") + "lock", m[1]}) {
+	want := fmt.Sprintf(`(?s)compiled: +(%s/gompi/\S+\.so)\nlibgompi: .*, %s/.*\ngompirun: .*, %s/.*problem: +none`,
+		cache, venv, venv)
+	if m := regexp.MustCompile(want).FindStringSubmatch(output); m == nil || status != 0 ||
+		!slices.Equal(kept, []string{strings.TrimSuffix(m[1], "so") + "lock", m[1]}) {
 		t.Errorf("status %d, want 0 and %q, of %q:\n%s", status, want, kept, output)
 	}
 	pip("uninstall", "-y", "gompi")
@@ -130,7 +135,8 @@ func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 func TestTorchIsCompiledByOneProcess(t *testing.T) {
 	b := NewBed(t)
 	env, cache := fakeCompiler(t, "echo compiles >>log\ncp "+pathOfCompiled(t, b)+" $out\n")
-	output, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch", "--build")...)
+	output, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch",
+		"--build")...)
 	log, err := os.ReadFile(filepath.Join(cache, "log"))
 	if err != nil || string(log) != "compiles\n" || status != 0 {
 		t.Errorf("status %d, %v; compilers: %q, want one:\n%s", status, err, log, output)
@@ -156,10 +162,12 @@ cp `
 		t.Errorf("the compiler that was killed leaves %q, want a lock and a part of a file", left)
 	}
 	output, status := b.Run(t, build...)
-	if left := filesOf(t, filepath.Join(cache, "gompi")); status != 0 || len(left) != 2 || !strings.HasSuffix(left[1], ".so") {
+	if left := filesOf(t, filepath.Join(cache, "gompi")); status != 0 || len(left) != 2 ||
+		!strings.HasSuffix(left[1], ".so") {
 		t.Fatalf("status %d, want 0, and the lock and the file of %q:\n%s", status, left, output)
 	}
-	if output, status = b.Run(t, append(env, b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; "+start)...); status != 0 {
+	if output, status = b.Run(t, append(env, b.Gompirun, "-np", "2", b.Python, "-c",
+		"import gompi_torch; "+start)...); status != 0 {
 		t.Errorf("status %d, want 0:\n%s", status, output)
 	}
 }
@@ -178,7 +186,8 @@ func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
 		t.Errorf("kept: %q", kept)
 	}
 	output, status = b.Run(t, append(env, "XDG_CACHE_HOME=/dev/null", b.Python, "-m", "gompi_torch", "--build")...)
-	if status != 1 || !strings.Contains(output, "cannot be kept in /dev/null/gompi: ") || !strings.Contains(output, "name another folder by XDG_CACHE_HOME") {
+	if status != 1 || !strings.Contains(output, "cannot be kept in /dev/null/gompi: ") ||
+		!strings.Contains(output, "name another folder by XDG_CACHE_HOME") {
 		t.Errorf("status %d, want 1 and where it cannot be kept:\n%s", status, output)
 	}
 }

@@ -67,10 +67,12 @@ func (c *communicator) set(x *call.Arguments, k calls.Kind, o *C.struct_gompi_ca
 	x.RecvCounts, x.RecvDispls = c.list(o.recv_counts), c.list(o.recv_displs)
 	row, root := &calls.Table[k], c.Rank() == x.Root
 	if row.Send.On(root) != calls.Unused {
-		x.Send, err = c.buffer(k, row.Send.Layout, uint64(o.n), t, vector{"send", o.send, x.SendCounts, x.SendDispls}, x.RecvCounts)
+		x.Send, err = c.buffer(k, row.Send.Layout, uint64(o.n), t, vector{"send", o.send, x.SendCounts, x.SendDispls},
+			x.RecvCounts)
 	}
 	if err == nil && row.Recv.On(root) != calls.Unused {
-		x.Recv, err = c.buffer(k, row.Recv.Layout, uint64(o.n), t, vector{"recv", o.recv, x.RecvCounts, x.RecvDispls}, x.SendCounts)
+		x.Recv, err = c.buffer(k, row.Recv.Layout, uint64(o.n), t, vector{"recv", o.recv, x.RecvCounts, x.RecvDispls},
+			x.SendCounts)
 	}
 	return err
 }
@@ -108,7 +110,8 @@ func (c *communicator) list(p *C.int64_t) []int {
 // buffer returns a buffer of a call, by its layout: n elements, n for each rank, or blocks with
 // counts. If the layout has only this rank's block, its length is this rank's count in the other
 // buffer (others).
-func (c *communicator) buffer(k calls.Kind, in calls.Layout, n uint64, t mem.Type, v vector, others []int) (mem.Buffer, error) {
+func (c *communicator) buffer(k calls.Kind, in calls.Layout, n uint64, t mem.Type, v vector,
+	others []int) (mem.Buffer, error) {
 	switch {
 	case in == calls.Even:
 		if n > maxBytes/uint64(c.Size()) {

@@ -24,7 +24,8 @@ import (
 func TestACollectiveFromCAllocatesNothing(t *testing.T) {
 	commtest.Run(t, 1, func(_ context.Context, c *comm.Comm) error {
 		x := new([2]int64)
-		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator((*core.Comm)(c))), kind: _Ctype_int(calls.Allreduce), _type: 4, op: 1, n: 1}
+		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator((*core.Comm)(c))),
+			kind: _Ctype_int(calls.Allreduce), _type: 4, op: 1, n: 1}
 		o.send, o.recv = unsafe.Pointer(&x[0]), unsafe.Pointer(&x[1])
 		defer communicators.remove(int64(o.comm))
 		text := new([2048]_Ctype_char)
@@ -98,7 +99,8 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 func TestAPanicIsAnError(t *testing.T) {
 	text := new([2048]_Ctype_char)
 	code := guarded(&text[0], func() error { panic("trouble") })
-	if got := unsafe.String((*byte)(unsafe.Pointer(text)), 2048); code != 13 || !strings.HasPrefix(got, "panic in gompi: trouble\x00") {
+	if got := unsafe.String((*byte)(unsafe.Pointer(text)), 2048); code != 13 ||
+		!strings.HasPrefix(got, "panic in gompi: trouble\x00") {
 		t.Errorf("code %d, text %q", code, got[:40])
 	}
 }

@@ -106,7 +106,8 @@ func gompi_core_split(number C.gompi_comm, color, key C.int, made *C.gompi_comm,
 }
 
 //export gompi_core_create_group
-func gompi_core_create_group(number C.gompi_comm, ranks *C.int, n C.size_t, tag C.int, made *C.gompi_comm, text *C.char) C.int {
+func gompi_core_create_group(number C.gompi_comm, ranks *C.int, n C.size_t, tag C.int, made *C.gompi_comm,
+	text *C.char) C.int {
 	return on(number, text, func(c *communicator) error {
 		ctx, cancel := c.context()
 		defer cancel()

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 
 var build = sync.OnceValues(func() (kit, error) {
 	k := kit{filepath.Join(scratch, "lib"), filepath.Join(scratch, "gompirun")}
-	if out, err := exec.Command("make", "-s", "-C", "../..", "libgompi", "BIN="+scratch, "VERSION=v-test").CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-s", "-C", "../..", "libgompi", "BIN="+scratch,
+		"VERSION=v-test").CombinedOutput(); err != nil {
 		return k, fmt.Errorf("make libgompi: %w\n%s", err, out)
 	}
 	if out, err := exec.Command("go", "build", "-o", k.gompirun, "../../mpirun/gompirun").CombinedOutput(); err != nil {
@@ -74,7 +75,8 @@ func start(t *testing.T) kit {
 func (k kit) program(t *testing.T, source string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
-	cmd := exec.Command("gcc", "-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", `-DWANT_VERSION="`+testVersion+`"`,
+	cmd := exec.Command("gcc", "-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread",
+		`-DWANT_VERSION="`+testVersion+`"`,
 		"-I"+k.lib, source, "-o", out, "-L"+k.lib, "-Wl,--as-needed", "-lgompi", "-ldl", "-Wl,-rpath,"+k.lib)
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, printed)
@@ -186,7 +188,8 @@ func TestHeaderIsCPlusPlus(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("needs g++")
 	}
-	cmd := exec.Command("g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++", "-I"+k.lib, "-")
+	cmd := exec.Command("g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++",
+		"-I"+k.lib, "-")
 	cmd.Stdin = strings.NewReader("#include <gompi.h>\nint main() { return gompi_init(); }\n")
 	if out, status := printed(cmd); status != 0 {
 		t.Error(out)
@@ -246,7 +249,8 @@ func (k kit) unled(t *testing.T, np int, transport string, args ...string) []*ex
 	for r := range ranks {
 		cmd := command(t, args...)
 		cmd.Stdin = hold
-		cmd.Env = append(os.Environ(), fmt.Sprintf("OMPI_COMM_WORLD_RANK=%d", r), fmt.Sprintf("OMPI_COMM_WORLD_SIZE=%d", np),
+		cmd.Env = append(os.Environ(), fmt.Sprintf("OMPI_COMM_WORLD_RANK=%d", r),
+			fmt.Sprintf("OMPI_COMM_WORLD_SIZE=%d", np),
 			fmt.Sprintf("OMPI_COMM_WORLD_LOCAL_SIZE=%d", np), "GOMPI_RDZV=file://"+dir, "GOMPI_TRANSPORT="+transport)
 		ranks[r] = cmd
 	}
@@ -272,7 +276,8 @@ func TestPeersNoticeADeathAlthoughAChildLives(t *testing.T) {
 				}
 				for r, cmd := range ranks {
 					err := cmd.Wait()
-					if want := fmt.Sprintf("rank %d heard\n", r); r != dies && (err != nil || !strings.Contains(out[r].String(), want)) {
+					if want := fmt.Sprintf("rank %d heard\n", r); r != dies &&
+						(err != nil || !strings.Contains(out[r].String(), want)) {
 						t.Errorf("rank %d: %v: want %q: %s", r, err, want, &out[r])
 					}
 				}
@@ -296,7 +301,8 @@ func TestRanksThatEndTooEarlyAreNamed(t *testing.T) {
 		"kill":   "rank 1 on localhost was killed",
 	} {
 		out, status := end(how)
-		if status == 0 || !strings.Contains(out, want) || !strings.Contains(out, "rank 0 heard\n") || !strings.Contains(out, "rank 2 heard\n") {
+		if status == 0 || !strings.Contains(out, want) || !strings.Contains(out, "rank 0 heard\n") ||
+			!strings.Contains(out, "rank 2 heard\n") {
 			t.Errorf("%s: status %d: want %q, and ranks 0 and 2 to hear of it: %s", how, status, want, out)
 		}
 	}
@@ -364,7 +370,8 @@ func TestInterruptsReachPython(t *testing.T) {
 
 func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 	k := start(t)
-	if out, status := printed(command(t, k.program(t, "testdata/reopen.c"), filepath.Join(k.lib, "libgompi.so"))); status != 0 {
+	if out, status := printed(command(t, k.program(t, "testdata/reopen.c"),
+		filepath.Join(k.lib, "libgompi.so"))); status != 0 {
 		t.Error(out)
 	}
 }
@@ -372,7 +379,8 @@ func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 func TestTheMonitorSleepsLonger(t *testing.T) {
 	k := start(t)
 	core := filepath.Join(k.lib, "libgompi-core.so")
-	if out, status := printed(command(t, k.program(t, "../../internal/guest/testdata/monitor.c"), core, "gompi_core_version")); status != 0 {
+	if out, status := printed(command(t, k.program(t, "../../internal/guest/testdata/monitor.c"), core,
+		"gompi_core_version")); status != 0 {
 		t.Error(out)
 	}
 }
@@ -431,7 +439,9 @@ func TestTheOtherHalfMustBeThereAndFit(t *testing.T) {
 	refused(filepath.Join(dir, "libgompi-core.so") + ": cannot open shared object file")
 	copyTo("libgompi.so", "libgompi-core.so")
 	refused("is not of gompi")
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o", filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "../../internal/guest/shim/signals.c", "-ldl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o",
+		filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "../../internal/guest/shim/signals.c",
+		"-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	os.Remove(filepath.Join(dir, "libgompi-core.so"))

@@ -74,7 +74,8 @@ func (c *communicator) iprobe(m *C.struct_gompi_message, found *C.int, status *C
 }
 
 // start starts a message. A wrong argument is an error at once, without a request.
-func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b mem.Buffer) core.Request) error {
+func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
+	begin func(peer, tag int, b mem.Buffer) core.Request) error {
 	*number = 0
 	b, err := payload(m)
 	if err != nil {
@@ -113,7 +114,8 @@ func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
 }
 
 // finish gets the outcome of a request, and removes the request if it is complete.
-func finish(number *C.gompi_request, status *C.gompi_status, outcome func(request) (st core.Status, over bool, err error)) error {
+func finish(number *C.gompi_request, status *C.gompi_status,
+	outcome func(request) (st core.Status, over bool, err error)) error {
 	describe(status, core.Status{})
 	if *number == 0 {
 		return nil

@@ -114,7 +114,8 @@ func initialize(ctx context.Context, current []string) (*core.Comm, error) {
 	adopt(current)
 	if before != "" && boot.Announced(os.Getenv) == "" && env.String(env.Boot) == "" {
 		return nil, fmt.Errorf("%s was set when this process began, as a rank of a job, and is not any more: "+
-			"it would be rank 0 of 1; leave the variables of the launcher as they are, or set %s=alone", before, env.Boot)
+			"it would be rank 0 of 1; leave the variables of the launcher as they are, or set %s=alone",
+			before, env.Boot)
 	}
 	return core.Init(ctx, core.Config{}, nil)
 }

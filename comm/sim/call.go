@@ -268,6 +268,7 @@ func (r *Rank) call(k calls.Kind, c Call) *call.Call {
 	}
 	t := &calls.Table[k]
 	return new(call.Call).Fill(k, &call.Arguments{
-		Send: buf(length(t.Send)), Recv: buf(length(t.Recv)), Root: c.Root, Op: call.Op{Kind: mem.Sum, Func: r.space().reduce},
+		Send: buf(length(t.Send)), Recv: buf(length(t.Recv)), Root: c.Root,
+		Op: call.Op{Kind: mem.Sum, Func: r.space().reduce},
 	})
 }

@@ -119,7 +119,8 @@ func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
 	for _, w := range wins {
 		m := named(t, w.machine)
 		if got := fastest(t, m, w.k, w.ranks, w.bytes); got != w.alg.String() {
-			t.Errorf("%v on %s, %d ranks, %d bytes: %v is the fastest, want %v", w.k, w.machine, w.ranks, w.bytes, got, w.alg)
+			t.Errorf("%v on %s, %d ranks, %d bytes: %v is the fastest, want %v", w.k, w.machine, w.ranks,
+				w.bytes, got, w.alg)
 		}
 		won[win{w.k, w.alg}] = true
 	}
@@ -198,7 +199,8 @@ func TestRulesChooseNearlyTheBestHierarchy(t *testing.T) {
 					for _, p := range m.hierarchical(k, c) {
 						c.Algorithm = nameOf(p)
 						if other := seconds(t, &m, c); chosen > bound*other {
-							t.Errorf("%v, %v hosts with %v ranks, %s, %d bytes: %.1f us, %s takes %.1f", k, shape[0], shape[1], rate, n, chosen/us, c.Algorithm, other/us)
+							t.Errorf("%v, %v hosts with %v ranks, %s, %d bytes: %.1f us, %s takes %.1f", k, shape[0],
+								shape[1], rate, n, chosen/us, c.Algorithm, other/us)
 						}
 					}
 				}

@@ -21,7 +21,8 @@ func TestHierarchicalTimesAreThoseOfTheModel(t *testing.T) {
 		// The last rank is alone on its host.
 		{Call{Op: "bcast", Algorithm: "leader", Ranks: 3, Bytes: 200}, message8(200)},
 		// Both rails share the link.
-		{Call{Op: "allreduce", Algorithm: "multi-leader", Ranks: 4, Bytes: 128}, step(64) + message8(64) + message8(64) - message8(0) + 1 + step(64)},
+		{Call{Op: "allreduce", Algorithm: "multi-leader", Ranks: 4, Bytes: 128},
+			step(64) + message8(64) + message8(64) - message8(0) + 1 + step(64)},
 		{Call{Op: "alltoall", Algorithm: "multi-leader", Ranks: 4, Bytes: 50}, message8(100) + 51 + 2*step(50)},
 	} {
 		res, err := m.Time(tt.c)
@@ -34,7 +35,8 @@ func TestHierarchicalTimesAreThoseOfTheModel(t *testing.T) {
 func TestWhatRanksOfAHostReadSharesItsMemory(t *testing.T) {
 	m := loggp()
 	m.RanksPerHost, m.Shared = 8, Memory{Copy: 0.1, Total: 0.05}
-	if got, want := seconds(t, m, Call{Op: "bcast", Algorithm: "leader", Ranks: 16, Bytes: 1000}), message8(1000)+2*8*0.05*1000; math.Abs(got-want) > 1e-6 {
+	if got, want := seconds(t, m, Call{Op: "bcast", Algorithm: "leader", Ranks: 16, Bytes: 1000}),
+		message8(1000)+2*8*0.05*1000; math.Abs(got-want) > 1e-6 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -158,7 +158,8 @@ func TestRanksThatWaitForNothingAreNamed(t *testing.T) {
 	if _, err := Run(loggp(), 2, func(r *Rank) error { r.RecvBytes(1-r.Rank(), 8); return nil }); err == nil {
 		t.Error("ranks that do not wait: want an error")
 	}
-	if _, err := Run(loggp(), 2, func(r *Rank) error { return errors.New("mine") }); err == nil || !strings.Contains(err.Error(), "rank 0: mine") {
+	if _, err := Run(loggp(), 2, func(r *Rank) error { return errors.New("mine") }); err == nil ||
+		!strings.Contains(err.Error(), "rank 0: mine") {
 		t.Errorf("%v: want rank 0: mine", err)
 	}
 }
@@ -184,7 +185,8 @@ func TestManyRanks(t *testing.T) {
 	}
 	steps := math.Log2(float64(ranks))
 	res, err := loggp().Time(Call{Op: "barrier", Ranks: ranks})
-	if want := steps * message8(0); err != nil || math.Abs(res.Time-want) > 1e-9*want || res.Messages != ranks*int(steps) {
+	if want := steps * message8(0); err != nil || math.Abs(res.Time-want) > 1e-9*want ||
+		res.Messages != ranks*int(steps) {
 		t.Errorf("%v in %d messages, %v: want %v", res.Time, res.Messages, err, want)
 	}
 }

@@ -26,7 +26,8 @@ func TestAMachineIsReadAsItIsWritten(t *testing.T) {
 	if err == nil {
 		t.Errorf("%+v: want an error, as a name stands first", m)
 	}
-	if m, err = Parse("cluster,tree=4:2,ppn=2"); err != nil || m.Tree[0].Up != m.Wire*2/4 || m.RanksPerHost != 2 || m.Between.Latency != 6*us {
+	if m, err = Parse("cluster,tree=4:2,ppn=2"); err != nil || m.Tree[0].Up != m.Wire*2/4 || m.RanksPerHost != 2 ||
+		m.Between.Latency != 6*us {
 		t.Errorf("%+v, %v: want the cluster with two ranks to a host below switches that carry half", m, err)
 	}
 }

@@ -59,7 +59,8 @@ func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buf
 // NeighborAlltoallv is NeighborAlltoall with blocks of any length: sendCounts[i] elements at
 // sendDispls[i] of send go to destination i, and counts[i] elements from source i go to displs[i]
 // of recv (MPI_Neighbor_alltoallv). nil displacements mean contiguous blocks.
-func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, sendCounts, sendDispls []int, recv comm.Buffer, counts, displs []int) error {
+func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, sendCounts, sendDispls []int,
+	recv comm.Buffer, counts, displs []int) error {
 	const op = "neighboralltoallv"
 	from, err := n.blocks(op, "send", send, sendCounts, sendDispls, len(n.in.Destinations))
 	if err != nil {
@@ -126,7 +127,8 @@ func (n *Neighborhood) toAll(send comm.Buffer) []comm.Buffer {
 // even returns k blocks of b of equal length.
 func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffer, error) {
 	if k > 0 && b.Len()%k != 0 {
-		return nil, topology.Wrong(n.in.Comm, op, "%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
+		return nil, topology.Wrong(n.in.Comm, op,
+			"%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
 	}
 	return n.blocks(op, what, b, slices.Repeat([]int{b.Len() / max(k, 1)}, k), nil, k)
 }
@@ -135,7 +137,9 @@ func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffe
 // 0.
 func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []int, k int) ([]comm.Buffer, error) {
 	if len(counts) != k || displs != nil && len(displs) != k {
-		return nil, topology.Wrong(n.in.Comm, op, "%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, k)
+		return nil, topology.Wrong(n.in.Comm, op,
+			"%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts),
+			len(displs), what, k)
 	}
 	all, at := make([]comm.Buffer, k), 0
 	for i, c := range counts {
@@ -143,7 +147,8 @@ func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []i
 			at = displs[i]
 		}
 		if c < 0 || at < 0 || at > b.Len() || c > b.Len()-at {
-			return nil, topology.Wrong(n.in.Comm, op, "block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, c, at, b.Len())
+			return nil, topology.Wrong(n.in.Comm, op,
+				"block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, c, at, b.Len())
 		}
 		all[i] = b.Slice(at, at+c)
 		at += c

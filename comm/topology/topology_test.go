@@ -142,11 +142,13 @@ func TestNeighborsOfAGrid(t *testing.T) {
 			want = append(want, beside(g, i))
 		}
 		if !slices.Equal(g.Sources(), want) || !slices.Equal(g.Destinations(), want) {
-			return fmt.Errorf("rank %d: sources %v, destinations %v, want %v", g.Rank(), g.Sources(), g.Destinations(), want)
+			return fmt.Errorf("rank %d: sources %v, destinations %v, want %v", g.Rank(), g.Sources(),
+				g.Destinations(), want)
 		}
 		for dim := range g.Dims() {
 			if from, to := g.Shift(dim, 1); from != want[2*dim] || to != want[2*dim+1] {
-				return fmt.Errorf("rank %d: a shift in dimension %d is from %d to %d, want %v", g.Rank(), dim, from, to, want[2*dim:][:2])
+				return fmt.Errorf("rank %d: a shift in dimension %d is from %d to %d, want %v", g.Rank(), dim, from, to,
+					want[2*dim:][:2])
 			}
 		}
 		return nil
@@ -158,7 +160,8 @@ func TestNeighborAlltoallsOfGrids(t *testing.T) {
 		lengths := lengthsOf(g)
 		for range 2 { // nothing is left behind for the next
 			send, recv := blocksOf(g, lengths)
-			if err := errors.Join(g.NeighborAlltoallw(ctx, buffers(send), buffers(recv)), check(g, "alltoallw", recv)); err != nil {
+			if err := errors.Join(g.NeighborAlltoallw(ctx, buffers(send), buffers(recv)),
+				check(g, "alltoallw", recv)); err != nil {
 				return err
 			}
 			send, recv = blocksOf(g, lengths)
@@ -316,7 +319,8 @@ func TestPartsOfAGrid(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, keep := range [][]bool{{true, true, true}, {false, true, false}, {true, false, true}, {false, false, false}} {
+		for _, keep := range [][]bool{{true, true, true}, {false, true, false}, {true, false, true},
+			{false, false, false}} {
 			s, err := g.Sub(ctx, keep)
 			if err != nil {
 				return err
@@ -329,8 +333,10 @@ func TestPartsOfAGrid(t *testing.T) {
 					at = append(at, g.Coords(g.Rank())[i])
 				}
 			}
-			if !slices.Equal(s.Dims(), dims) || !slices.Equal(s.Periodic(), periodic) || !slices.Equal(s.Coords(s.Rank()), at) {
-				return fmt.Errorf("keep %v: a grid %v %v with this rank at %v, want %v %v and %v", keep, s.Dims(), s.Periodic(), s.Coords(s.Rank()), dims, periodic, at)
+			if !slices.Equal(s.Dims(), dims) || !slices.Equal(s.Periodic(), periodic) ||
+				!slices.Equal(s.Coords(s.Rank()), at) {
+				return fmt.Errorf("keep %v: a grid %v %v with this rank at %v, want %v %v and %v", keep, s.Dims(),
+					s.Periodic(), s.Coords(s.Rank()), dims, periodic, at)
 			}
 			if err := errors.Join(sameElsewhere(ctx, g, s, keep), s.Close(ctx)); err != nil {
 				return err
@@ -424,12 +430,14 @@ func TestAnEndedContextSendsNothing(t *testing.T) {
 		if c.Rank() == 0 {
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
-			if err := g.NeighborAllgather(ended, comm.Of([]int{9}), comm.Of(make([]int, 2))); !errors.Is(err, context.Canceled) {
+			if err := g.NeighborAllgather(ended, comm.Of([]int{9}), comm.Of(make([]int, 2))); !errors.Is(err,
+				context.Canceled) {
 				return fmt.Errorf("got %v, want context.Canceled", err)
 			}
 		}
 		got, want := make([]int, 2), []int{(c.Rank() + 2) % 3, (c.Rank() + 1) % 3}
-		if err := g.NeighborAllgather(ctx, comm.Of([]int{c.Rank()}), comm.Of(got)); err != nil || !slices.Equal(got, want) {
+		if err := g.NeighborAllgather(ctx, comm.Of([]int{c.Rank()}), comm.Of(got)); err != nil ||
+			!slices.Equal(got, want) {
 			return fmt.Errorf("got %v, %v, want %v", got, err, want)
 		}
 		return g.Close(ctx)
@@ -447,8 +455,10 @@ func TestTheEndOfTheContextEndsANeighborCollective(t *testing.T) {
 			soon, cancel := context.WithTimeout(ctx, time.Duration(1+c.Rank())*time.Second)
 			defer cancel()
 			long := comm.Of(make([]int, 100_000))
-			err := g.NeighborAlltoallw(soon, []comm.Buffer{long, long}, []comm.Buffer{comm.Of(make([]int, 100_000)), comm.Of(make([]int, 100_000))})
-			if want := []error{context.DeadlineExceeded, comm.ErrRevoked}[c.Rank()]; !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "neighboralltoallw: ") {
+			err := g.NeighborAlltoallw(soon, []comm.Buffer{long, long},
+				[]comm.Buffer{comm.Of(make([]int, 100_000)), comm.Of(make([]int, 100_000))})
+			if want := []error{context.DeadlineExceeded, comm.ErrRevoked}[c.Rank()]; !errors.Is(err, want) ||
+				!strings.HasPrefix(err.Error(), "neighboralltoallw: ") {
 				return fmt.Errorf("got %v, want %v", err, want)
 			}
 		}
@@ -456,7 +466,8 @@ func TestTheEndOfTheContextEndsANeighborCollective(t *testing.T) {
 			return err
 		}
 		var revoked *comm.RevokedError
-		if err := g.Messages.Err(); !errors.As(err, &revoked) || !strings.Contains(err.Error(), "gave up on a neighbor collective") {
+		if err := g.Messages.Err(); !errors.As(err, &revoked) ||
+			!strings.Contains(err.Error(), "gave up on a neighbor collective") {
 			return fmt.Errorf("the messages' error is %v", err)
 		}
 		return g.Close(ctx)
@@ -475,7 +486,8 @@ func TestRevokeEndsNeighborCollectives(t *testing.T) {
 		}
 		if c.Rank() == 0 {
 			g.Revoke("there is nothing to do")
-		} else if err := g.NeighborAllgather(ctx, comm.Of([]int{1}), comm.Of(make([]int, 2))); !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "there is nothing to do") {
+		} else if err := g.NeighborAllgather(ctx, comm.Of([]int{1}), comm.Of(make([]int, 2))); !errors.Is(err,
+			comm.ErrRevoked) || !strings.Contains(err.Error(), "there is nothing to do") {
 			return fmt.Errorf("got %v, want ErrRevoked, and why", err)
 		}
 		return g.Close(ctx)
@@ -494,11 +506,13 @@ func TestWrongArgumentsSayWhatIsWanted(t *testing.T) {
 		}
 		for want, err := range wrongCalls(ctx, c, g, n) {
 			var e *comm.Error
-			if !errors.Is(err, comm.ErrArgument) || !errors.As(err, &e) || e.Rank != c.Rank() || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, comm.ErrArgument) || !errors.As(err, &e) || e.Rank != c.Rank() ||
+				!strings.Contains(err.Error(), want) {
 				return fmt.Errorf("got %v, want %q", err, want)
 			}
 		}
-		return errors.Join(g.NeighborAllgather(ctx, comm.Of([]int{1}), comm.Of(make([]int, 4))), n.Close(ctx), g.Close(ctx))
+		return errors.Join(g.NeighborAllgather(ctx, comm.Of([]int{1}), comm.Of(make([]int, 4))), n.Close(ctx),
+			g.Close(ctx))
 	})
 }
 
@@ -506,27 +520,43 @@ func wrongCalls(ctx context.Context, c *comm.Comm, g *topology.Cart, n *topology
 	x := func(n int) comm.Buffer { return comm.Of(make([]int, n)) }
 	second := func(_ any, err error) error { return err }
 	return map[string]error{
-		"periodic has 1 elements: want 2, one for each dimension":                            second(topology.NewCart(ctx, c, []int{2, 3}, []bool{true})),
-		"dims[1] is 0: want 1 or more":                                                       second(topology.NewCart(ctx, c, []int{2, 0}, make([]bool, 2))),
-		"the grid [2 4] has more places than 6: want at most one for each rank":              second(topology.NewCart(ctx, c, []int{2, 4}, make([]bool, 2))),
-		"the grid [6 4611686018427387904 4] has more places":                                 second(topology.NewCart(ctx, c, []int{6, 1 << 62, 4}, make([]bool, 3))),
-		"keep has 1 elements: want 2, one for each dimension":                                second(g.Sub(ctx, []bool{true})),
-		"sources[1] is 6: want a rank, 0 to 5":                                               second(topology.NewGraph(ctx, c, []int{0, 6}, nil)),
-		"destinations[0] is -2: want a rank, 0 to 5":                                         second(topology.NewGraph(ctx, c, nil, []int{comm.ProcNull})),
-		"neighborallgather: rank":                                                            g.NeighborAllgather(ctx, x(2), x(2)),
-		"recv has 9 elements: want 8 (sources x send)":                                       g.NeighborAllgather(ctx, x(2), x(9)),
-		"3 counts and 0 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2}, nil),
-		"4 counts and 1 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2, 2}, []int{0}),
-		"4 counts and 5 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2, 2}, []int{0, 2, 4, 6, 8}),
-		"block 3 of recv has 2 elements from 6 on: want it inside the 7 there are":           g.NeighborAllgatherv(ctx, x(2), x(7), []int{2, 2, 2, 2}, nil),
-		"send has 6 elements: want a multiple of 4, a block for each neighbor":               g.NeighborAlltoall(ctx, x(6), x(4)),
-		"recv has 7 elements: want a multiple of 4, a block for each neighbor":               g.NeighborAlltoall(ctx, x(4), x(7)),
-		"block 0 of send has -1 elements from 0 on: want it inside the 3 there are":          n.NeighborAlltoallv(ctx, x(3), []int{-1}, nil, x(3), []int{3}, nil),
-		"block 0 of recv has 3 elements from 1 on: want it inside the 3 there are":           n.NeighborAlltoallv(ctx, x(3), []int{3}, nil, x(3), []int{3}, []int{1}),
-		"block 0 of recv has 3 elements from -1 on: want it inside the 3 there are":          n.NeighborAlltoallv(ctx, x(3), []int{3}, nil, x(3), []int{3}, []int{-1}),
-		"neighboralltoallw: rank":                                                            n.NeighborAlltoallw(ctx, nil, nil),
+		"periodic has 1 elements: want 2, one for each dimension": second(topology.NewCart(ctx, c,
+			[]int{2, 3}, []bool{true})),
+		"dims[1] is 0: want 1 or more": second(topology.NewCart(ctx, c,
+			[]int{2, 0}, make([]bool, 2))),
+		"the grid [2 4] has more places than 6: want at most one for each rank": second(topology.NewCart(ctx, c,
+			[]int{2, 4}, make([]bool, 2))),
+		"the grid [6 4611686018427387904 4] has more places": second(topology.NewCart(ctx, c, []int{6, 1 << 62, 4},
+			make([]bool, 3))),
+		"keep has 1 elements: want 2, one for each dimension": second(g.Sub(ctx,
+			[]bool{true})),
+		"sources[1] is 6: want a rank, 0 to 5":       second(topology.NewGraph(ctx, c, []int{0, 6}, nil)),
+		"destinations[0] is -2: want a rank, 0 to 5": second(topology.NewGraph(ctx, c, nil, []int{comm.ProcNull})),
+		"neighborallgather: rank": g.NeighborAllgather(ctx,
+			x(2), x(2)),
+		"recv has 9 elements: want 8 (sources x send)": g.NeighborAllgather(ctx,
+			x(2), x(9)),
+		"3 counts and 0 displacements for recv: want 4, displacements may be nil": g.NeighborAllgatherv(ctx, x(2),
+			x(8), []int{2, 2, 2}, nil),
+		"4 counts and 1 displacements for recv: want 4, displacements may be nil": g.NeighborAllgatherv(ctx, x(2),
+			x(8), []int{2, 2, 2, 2}, []int{0}),
+		"4 counts and 5 displacements for recv: want 4, displacements may be nil": g.NeighborAllgatherv(ctx, x(2),
+			x(8), []int{2, 2, 2, 2}, []int{0, 2, 4, 6, 8}),
+		"block 3 of recv has 2 elements from 6 on: want it inside the 7 there are": g.NeighborAllgatherv(ctx, x(2),
+			x(7), []int{2, 2, 2, 2}, nil),
+		"send has 6 elements: want a multiple of 4, a block for each neighbor": g.NeighborAlltoall(ctx,
+			x(6), x(4)),
+		"recv has 7 elements: want a multiple of 4, a block for each neighbor": g.NeighborAlltoall(ctx,
+			x(4), x(7)),
+		"block 0 of send has -1 elements from 0 on: want it inside the 3 there are": n.NeighborAlltoallv(ctx, x(3),
+			[]int{-1}, nil, x(3), []int{3}, nil),
+		"block 0 of recv has 3 elements from 1 on: want it inside the 3 there are": n.NeighborAlltoallv(ctx, x(3),
+			[]int{3}, nil, x(3), []int{3}, []int{1}),
+		"block 0 of recv has 3 elements from -1 on: want it inside the 3 there are": n.NeighborAlltoallv(ctx, x(3),
+			[]int{3}, nil, x(3), []int{3}, []int{-1}),
+		"neighboralltoallw: rank": n.NeighborAlltoallw(ctx, nil, nil),
 		"2 buffers in send and 1 in recv: want 1 and 1, as many as destinations and sources": second(n.IneighborAlltoallw([]comm.Buffer{x(1), x(1)}, []comm.Buffer{x(1)})),
-		"neighboralltoallwinit: rank":                                                        second(n.NeighborAlltoallwInit(nil, nil)),
-		"ineighboralltoallw: rank":                                                           second(n.IneighborAlltoallw([]comm.Buffer{x(1)}, nil)),
+		"neighboralltoallwinit: rank": second(n.NeighborAlltoallwInit(nil, nil)),
+		"ineighboralltoallw: rank":    second(n.IneighborAlltoallw([]comm.Buffer{x(1)}, nil)),
 	}
 }

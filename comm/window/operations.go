@@ -65,7 +65,8 @@ func (w *Window) FetchAndOp(to, at int, b, result comm.Buffer, op comm.Op) error
 		return err
 	}
 	if result.Len() != 1 || op != NoOp && (b.Len() != 1 || b.Type() != result.Type()) {
-		return fmt.Errorf("fetchandop: %w: %d and %d elements: want one, of a type", comm.ErrArgument, b.Len(), result.Len())
+		return fmt.Errorf("fetchandop: %w: %d and %d elements: want one, of a type", comm.ErrArgument, b.Len(),
+			result.Len())
 	}
 	return w.w.FetchAndOp(to, at*w.size, b, result, rma.Of(op, result.Type()))
 }

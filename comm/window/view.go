@@ -55,9 +55,11 @@ func (v *View) target(op string, to, at int, b comm.Buffer, stores bool) (t rma.
 	case b.Type() != v.typ:
 		err = fmt.Errorf("%s: %w: elements of %v for a layout of %v", op, comm.ErrArgument, b.Type(), v.typ)
 	case b.Len() != named:
-		err = fmt.Errorf("%s: %w: %d elements for a layout of %d: want the same number", op, comm.ErrArgument, b.Len(), named)
+		err = fmt.Errorf("%s: %w: %d elements for a layout of %d: want the same number", op, comm.ErrArgument,
+			b.Len(), named)
 	case stores && v.again:
-		err = fmt.Errorf("%s: %w: a layout that names an element twice: want one to store to, or Get", op, comm.ErrArgument)
+		err = fmt.Errorf("%s: %w: a layout that names an element twice: want one to store to, or Get", op,
+			comm.ErrArgument)
 	}
 	return rma.Target{Rank: to, At: at * v.w.size, Layout: v.at}, err
 }

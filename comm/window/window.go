@@ -36,7 +36,8 @@ type Window struct {
 // collective over c. The memory is not copied, and belongs to the window until Free.
 func Create[T comm.Scalar](ctx context.Context, c *comm.Comm, mine []T) (*Window, error) {
 	return create(ctx, c, mem.TypeOf[T](), rma.Config{
-		Kind: rma.Created, Base: uintptr(unsafe.Pointer(unsafe.SliceData(mine))), Keep: mine, Size: comm.Of(mine).Size(),
+		Kind: rma.Created, Base: uintptr(unsafe.Pointer(unsafe.SliceData(mine))), Keep: mine,
+		Size: comm.Of(mine).Size(),
 	})
 }
 

@@ -94,7 +94,8 @@ func Build(kernels ...string) (string, error) {
 		}
 		sources = append(sources, file)
 	}
-	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
+	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default",
+		"-Wno-unknown-pragmas",
 		"-I", "..", "-shared", "-pthread"}
 	return compile("libfakecuda", "g++", args, sources, filepath.Join("..", "kernel.h"))
 }
@@ -162,7 +163,8 @@ func CheckPTX(t *testing.T, file string) {
 		}
 	}
 	made := t.TempDir()
-	if out, err := exec.Command("make", "-C", filepath.Join(here(), "..", ".."), "ptx", "PTXDIR="+made).CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-C", filepath.Join(here(), "..", ".."), "ptx",
+		"PTXDIR="+made).CombinedOutput(); err != nil {
 		t.Fatalf("make ptx: %v\n%s", err, out)
 	}
 	want, err := os.ReadFile(filepath.Join(made, filepath.Base(file)))

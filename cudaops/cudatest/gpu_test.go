@@ -21,7 +21,8 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")
 	}
-	fake, err := cudatest.Build(filepath.Join("..", "testdata", "twice.cu"), filepath.Join("..", "..", "examples", "train", "internal", "cudann", "network.cu"))
+	fake, err := cudatest.Build(filepath.Join("..", "testdata", "twice.cu"),
+		filepath.Join("..", "..", "examples", "train", "internal", "cudann", "network.cu"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +31,15 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	if out, err := exec.Command("make", "-C", filepath.Join("..", ".."), "gpu", "BIN="+bin).CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-C", filepath.Join("..", ".."), "gpu",
+		"BIN="+bin).CombinedOutput(); err != nil {
 		t.Fatalf("make gpu: %v\n%s", err, out)
 	}
 	run := func(driver string, parts ...string) (string, int) {
 		cmd := exec.Command(filepath.Join(bin, "gpu", "run"), parts...)
 		cmd.Dir = "/"
-		cmd.Env = append(os.Environ(), "QUICK=1", "OUT="+filepath.Join(bin, "out"), env.LibCUDA+"="+driver, env.LibCUBLAS+"="+driver, env.LibNCCL+"="+nccl)
+		cmd.Env = append(os.Environ(), "QUICK=1", "OUT="+filepath.Join(bin, "out"), env.LibCUDA+"="+driver,
+			env.LibCUBLAS+"="+driver, env.LibNCCL+"="+nccl)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
@@ -55,17 +58,20 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 			t.Errorf("NCCL has done nothing in %s:\n%s", step, out)
 		}
 	}
-	if !strings.Contains(out, "\nfake driver: ") && !strings.HasPrefix(out, "fake driver: ") || regexp.MustCompile(`GB/s|Benchmark|usec`).MatchString(out) {
+	if !strings.Contains(out, "\nfake driver: ") && !strings.HasPrefix(out, "fake driver: ") ||
+		regexp.MustCompile(`GB/s|Benchmark|usec`).MatchString(out) {
 		t.Errorf("the report shows times of the fake driver, or does not say that it is one:\n%s", out)
 	}
 	if lines := strings.Split(strings.TrimSpace(out), "\n"); !strings.HasPrefix(lines[len(lines)-1], "peers ") {
 		t.Errorf("the last line is %q, want the table's", lines[len(lines)-1])
 	}
 
-	if out, status := run(fake, "check", "nosuch"); status != 2 || !strings.Contains(out, `part "nosuch": want some of check,`) {
+	if out, status := run(fake, "check", "nosuch"); status != 2 ||
+		!strings.Contains(out, `part "nosuch": want some of check,`) {
 		t.Errorf("an unknown part: status %d\n%s", status, out)
 	}
-	if out, status := run("/nowhere/libcuda.so.1", "check"); status != 1 || !strings.Contains(out, "no CUDA: /nowhere/libcuda.so.1") {
+	if out, status := run("/nowhere/libcuda.so.1", "check"); status != 1 ||
+		!strings.Contains(out, "no CUDA: /nowhere/libcuda.so.1") {
 		t.Errorf("without a driver: status %d\n%s", status, out)
 	}
 }

@@ -24,7 +24,8 @@ type source struct {
 }
 
 func (d *source) define(fs *flag.FlagSet) {
-	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+trainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
+	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+trainImages+
+		" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
 	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data, if there are none, and end")
 	fs.IntVar(&d.samples, "samples", d.samples, "digits to make up to train on; a fifth as many are held out")
 }
@@ -136,7 +137,8 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *digits) (*digits, error) {
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		s = &digits{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
+		s = &digits{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]),
+			Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
 	}
 	return s, errors.Join(comm.Bcast(ctx, c, 0, s.Labels), comm.Bcast(ctx, c, 0, s.Pixels))
 }

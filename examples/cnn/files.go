@@ -51,7 +51,8 @@ func readDigits(dir, images, labels string) (*digits, error) {
 		return nil, err
 	}
 	if count[0] != sizes[0] {
-		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want a label for each picture", filepath.Join(dir, images), sizes[0], labels, count[0])
+		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want a label for each picture",
+			filepath.Join(dir, images), sizes[0], labels, count[0])
 	}
 	return &digits{Height: sizes[1], Width: sizes[2], Pixels: pixels, Labels: kinds}, nil
 }
@@ -130,7 +131,8 @@ func (s *digits) Files(images, labels string) []atomicfile.File {
 			return err
 		}}
 	}
-	return []atomicfile.File{file(images, encodeFile(s.Pixels, n, s.Height, s.Width)), file(labels, encodeFile(s.Labels, n))}
+	return []atomicfile.File{file(images, encodeFile(s.Pixels, n, s.Height, s.Width)),
+		file(labels, encodeFile(s.Labels, n))}
 }
 
 func encodeFile(data []byte, sizes ...int) []byte {

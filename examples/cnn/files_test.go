@@ -40,7 +40,8 @@ func TestCompressedFilesAreRead(t *testing.T) {
 	if err := atomicfile.Write(dir, set.Files(testImages, testLabels)...); err != nil {
 		t.Fatal(err)
 	}
-	for name, as := range map[string]string{testImages: testImages + ".gz", testLabels: testLabels} { // one keeps its name
+	// one keeps its name
+	for name, as := range map[string]string{testImages: testImages + ".gz", testLabels: testLabels} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -83,11 +84,14 @@ func TestDamagedFilesAreNamedAndQuoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := readDigits(dir, trainImages, trainLabels)
-		if err == nil || !strings.Contains(err.Error(), tc.want) && !(tc.want == "gzip" && strings.Contains(err.Error(), "EOF")) || !strings.Contains(err.Error(), filepath.Join(dir, trainImages)) {
+		if err == nil || !strings.Contains(err.Error(), tc.want) &&
+			!(tc.want == "gzip" && strings.Contains(err.Error(), "EOF")) ||
+			!strings.Contains(err.Error(), filepath.Join(dir, trainImages)) {
 			t.Errorf("%q: error %v, want %q", tc.images, err, tc.want)
 		}
 	}
-	if _, err := readDigits("/no/such/folder", trainImages, trainLabels); err == nil || !strings.Contains(err.Error(), "/no/such/folder/"+trainImages+": no such file") {
+	if _, err := readDigits("/no/such/folder", trainImages, trainLabels); err == nil ||
+		!strings.Contains(err.Error(), "/no/such/folder/"+trainImages+": no such file") {
 		t.Errorf("a missing folder gives error %v", err)
 	}
 }

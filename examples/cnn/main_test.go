@@ -82,7 +82,8 @@ func TestSnapshotsOfOtherDigitsAreRefused(t *testing.T) {
 	f.Epochs = 2
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		const before, now = "it was trained with 60 samples and 12 held out", "not with 90 samples and 18 held out"
-		if _, err := on(90)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), before) || !strings.Contains(err.Error(), now) {
+		if _, err := on(90)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), before) ||
+			!strings.Contains(err.Error(), now) {
 			return fmt.Errorf("error %v, want %q and %q", err, before, now)
 		}
 		return nil
@@ -128,7 +129,8 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-batch-per x": `-batch-per "x"`,
 	} {
 		var errs strings.Builder
-		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 || !strings.Contains(errs.String(), want) {
+		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 ||
+			!strings.Contains(errs.String(), want) {
 			t.Errorf("%q: status %d and %q, want 2 and %q", args, status, errs.String(), want)
 		}
 	}

@@ -101,7 +101,8 @@ func gridOf(ctx context.Context, c *comm.Comm, f *flags) (*topology.Cart, error)
 		return nil, err
 	}
 	if f.rows < dims[0] || f.cols < dims[1] {
-		return nil, fmt.Errorf("-rows %d -cols %d on %d x %d ranks: want at least a point for each", f.rows, f.cols, dims[0], dims[1])
+		return nil, fmt.Errorf("-rows %d -cols %d on %d x %d ranks: want at least a point for each", f.rows, f.cols,
+			dims[0], dims[1])
 	}
 	return topology.NewCart(ctx, c, dims, []bool{false, false})
 }

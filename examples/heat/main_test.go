@@ -72,8 +72,12 @@ func wantPicture(t *testing.T, file []byte, f *flags) {
 // Rank 0 finds a difference if blocks exchange halos on another grid than theirs.
 func TestAWrongHaloIsFound(t *testing.T) {
 	for name, other := range map[string]func(ctx context.Context, g *topology.Cart) (*topology.Cart, error){
-		"with nobody":      func(ctx context.Context, g *topology.Cart) (*topology.Cart, error) { return single(ctx, g, false) },
-		"each with itself": func(ctx context.Context, g *topology.Cart) (*topology.Cart, error) { return single(ctx, g, true) },
+		"with nobody": func(ctx context.Context, g *topology.Cart) (*topology.Cart, error) {
+			return single(ctx, g, false)
+		},
+		"each with itself": func(ctx context.Context, g *topology.Cart) (*topology.Cart, error) {
+			return single(ctx, g, true)
+		},
 		"from below to above": func(ctx context.Context, g *topology.Cart) (*topology.Cart, error) {
 			return topology.NewCart(ctx, g.Comm, g.Dims(), []bool{true, false})
 		},

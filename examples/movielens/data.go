@@ -25,10 +25,12 @@ type options struct {
 }
 
 func (o *options) define(fs *flag.FlagSet) {
-	fs.StringVar(&o.dir, "data", "", "folder with "+ratingsFile+" and "+moviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
+	fs.StringVar(&o.dir, "data", "", "folder with "+ratingsFile+" and "+moviesFile+
+		" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
 	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data, if there are none, and end")
 	fs.BoolVar(&o.sparse, "sparse", o.sparse, "send and update only the vectors that a batch has reached; =false: all")
-	fs.IntVar(&o.plan.Ratings, "ratings", o.plan.Ratings, "ratings to make up, by as many users of as many films as MovieLens would have")
+	fs.IntVar(&o.plan.Ratings, "ratings", o.plan.Ratings,
+		"ratings to make up, by as many users of as many films as MovieLens would have")
 	fs.Float64Var(&o.decay, "decay", o.decay, "weight decay of AdamW")
 	fs.IntVar(&o.width, "width", o.width, "numbers of the vector of a user and of a film")
 }
@@ -98,10 +100,12 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *dataset) (*dataset, error) {
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		s = &dataset{Users: sizes[0], Films: sizes[1], Learnt: roomFor(sizes[2]), Held: roomFor(sizes[3]), Reachable: reachable[0]}
+		s = &dataset{Users: sizes[0], Films: sizes[1], Learnt: roomFor(sizes[2]), Held: roomFor(sizes[3]),
+			Reachable: reachable[0]}
 	}
 	for _, l := range []ratingList{s.Learnt, s.Held} {
-		if err := errors.Join(comm.Bcast(ctx, c, 0, l.Users), comm.Bcast(ctx, c, 0, l.Films), comm.Bcast(ctx, c, 0, l.Stars)); err != nil {
+		if err := errors.Join(comm.Bcast(ctx, c, 0, l.Users), comm.Bcast(ctx, c, 0, l.Films),
+			comm.Bcast(ctx, c, 0, l.Stars)); err != nil {
 			return nil, err
 		}
 	}

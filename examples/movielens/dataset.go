@@ -93,7 +93,8 @@ func readDataset(dir string) (*dataset, error) {
 	}
 	s := divideLines(lines)
 	if len(s.Learnt.Stars) == 0 || len(s.Held.Stars) == 0 {
-		return nil, fmt.Errorf("%s: %d ratings of films in %s: want enough to train on and to hold out", path, len(lines), moviesFile)
+		return nil, fmt.Errorf("%s: %d ratings of films in %s: want enough to train on and to hold out", path,
+			len(lines), moviesFile)
 	}
 	s.Reachable, err = readReachable(filepath.Join(dir, madeFile))
 	return s, err

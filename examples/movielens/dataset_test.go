@@ -75,11 +75,13 @@ func TestDamagedLinesAreNamedAndQuoted(t *testing.T) {
 		head:                            "0 ratings of films in movies.csv: want enough",
 	} {
 		dir := writeTables(t, ratings, moviesTable)
-		if _, err := readDataset(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Join(dir, ratingsFile)) {
+		if _, err := readDataset(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), filepath.Join(dir, ratingsFile)) {
 			t.Errorf("%q: error %v, want %q", ratings, err, want)
 		}
 	}
-	if _, err := readDataset("/no/such/folder"); err == nil || !strings.Contains(err.Error(), "/no/such/folder/movies.csv: no such file") {
+	if _, err := readDataset("/no/such/folder"); err == nil ||
+		!strings.Contains(err.Error(), "/no/such/folder/movies.csv: no such file") {
 		t.Errorf("a missing folder gives error %v", err)
 	}
 }
@@ -97,7 +99,8 @@ func TestMadeRatingsAreThoseOfTheirFiles(t *testing.T) {
 	if want := m.Set(); !reflect.DeepEqual(got, want) {
 		t.Errorf("read again the ratings differ")
 	}
-	if n := len(got.Learnt.Stars) + len(got.Held.Stars); n != 900 || len(got.Held.Stars) < 100 || len(got.Held.Stars) > 260 {
+	if n := len(got.Learnt.Stars) + len(got.Held.Stars); n != 900 || len(got.Held.Stars) < 100 ||
+		len(got.Held.Stars) > 260 {
 		t.Errorf("%d of %d ratings are held out, want a fifth of 900", len(got.Held.Stars), n)
 	}
 	if reflect.DeepEqual(makeRatings(plan{40, 60, 900}, 4).Set(), m.Set()) {
@@ -154,7 +157,8 @@ func TestRatingsComeAfterAllElse(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, ratingsFile, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeRatings(plan{Users: 5, Films: 5, Ratings: 20}, 1).Write(dir); err == nil || !strings.Contains(err.Error(), ratingsFile) {
+	if err := makeRatings(plan{Users: 5, Films: 5, Ratings: 20}, 1).Write(dir); err == nil ||
+		!strings.Contains(err.Error(), ratingsFile) {
 		t.Errorf("error %v, want one that names %s", err, ratingsFile)
 	}
 	for _, name := range []string{moviesFile, madeFile} {

@@ -75,7 +75,8 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, o options, out io.Wr
 		return nil, err
 	}
 	simple, _ := set.MeanError()
-	fmt.Fprintf(out, "result: RMSE %s of ratings held out; the mean %.4f, users and films apart %.4f", rmse.Show(res.Held[0]), simple, set.BiasError())
+	fmt.Fprintf(out, "result: RMSE %s of ratings held out; the mean %.4f, users and films apart %.4f",
+		rmse.Show(res.Held[0]), simple, set.BiasError())
 	if set.Reachable > 0 {
 		fmt.Fprintf(out, "; the model that made them %.4f", set.Reachable)
 	}

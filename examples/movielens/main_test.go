@@ -44,7 +44,8 @@ func TestKnownErrorIsApproached(t *testing.T) {
 		res, output := jobtest.Run(t, 2, f, with(o))
 		rmse := math.Sqrt(res.Held[0])
 		if !(rmse < 1.25*set.Reachable && rmse < 0.7*set.BiasError()) || rmse < set.Reachable {
-			t.Errorf("sparse %v: RMSE %.4f; %.4f can be reached, biases have %.4f\n%s", o.sparse, rmse, set.Reachable, set.BiasError(), output)
+			t.Errorf("sparse %v: RMSE %.4f; %.4f can be reached, biases have %.4f\n%s", o.sparse, rmse, set.Reachable,
+				set.BiasError(), output)
 		}
 		bytes = append(bytes, res.Bytes)
 		if want := fmt.Sprintf("; the model that made them %.4f", set.Reachable); !strings.Contains(output, want) {
@@ -103,7 +104,8 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"ten":         `"ten"`,
 	} {
 		var errs strings.Builder
-		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 || !strings.Contains(errs.String(), want) {
+		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 ||
+			!strings.Contains(errs.String(), want) {
 			t.Errorf("%q: status %d and %q, want 2 and %q", args, status, errs.String(), want)
 		}
 	}

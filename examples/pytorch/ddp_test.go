@@ -40,7 +40,8 @@ func setUp(t *testing.T) func(name string, args ...string) string {
 	return func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command("sh", append([]string{"-c", `exec "$0" "$@"`, name}, args...)...)
-		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(gompirun)+":"+path+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1",
+			"PATH="+filepath.Dir(gompirun)+":"+path+":"+os.Getenv("PATH"))
 		cmd.WaitDelay = time.Second
 		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 		defer late.Stop()
@@ -97,7 +98,8 @@ func TestAScriptContinuesFromItsSnapshot(t *testing.T) {
 		t.Errorf("want one restart:\n%s", out)
 	}
 	again := agreed(t, out, 2)
-	if strings.HasPrefix(again, "steps 0 ") || again[strings.Index(again, "loss"):] != whole[strings.Index(whole, "loss"):] {
+	if strings.HasPrefix(again, "steps 0 ") ||
+		again[strings.Index(again, "loss"):] != whole[strings.Index(whole, "loss"):] {
 		t.Errorf("after a restart %s, want the loss of %s and not from step 0", again, whole)
 	}
 }

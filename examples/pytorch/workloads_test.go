@@ -85,12 +85,14 @@ func TestWorkloadsGoOnWithAnyNumberOfRanks(t *testing.T) {
 		t.Fatalf("%d scripts ran, want %d:\n%s", len(outs), len(scripts), outs)
 	}
 	for i, w := range workloads {
-		if on := "going on from " + filepath.Join(dirs[i], "snapshot") + ", saved after epoch 2\n"; !strings.Contains(outs[2*i], on) {
+		if on := "going on from " + filepath.Join(dirs[i],
+			"snapshot") + ", saved after epoch 2\n"; !strings.Contains(outs[2*i], on) {
 			t.Errorf("it does not go on:\n%s", outs[2*i])
 		}
 		first, got, want := after2[i], w.result(t, "4/4", outs[2*i]), w.result(t, "4/4", outs[2*i+1])
 		if math.Abs(got-want) > 1e-3*want || !(want < first) {
-			t.Errorf("%s: 2 ranks end with %v after 2 epochs, then one rank with %v after 4, one rank alone with %v", w.name, first, got, want)
+			t.Errorf("%s: 2 ranks end with %v after 2 epochs, then one rank with %v after 4, one rank alone with %v",
+				w.name, first, got, want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dirs[i], "*.new")); len(left) > 0 {
 			t.Errorf("%v is left", left)
@@ -114,7 +116,8 @@ func TestAWorkloadRunsUnderTorchrun(t *testing.T) {
 	w := workloads[0]
 	script := append(w.generate(t), "2")
 	want := w.result(t, "2/2", run("gompirun", append([]string{"-np", "2"}, script...)...))
-	apart := []string{"-r", "9:3", "-t", "9:3", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0", "--nproc_per_node=2"}
+	apart := []string{"-r", "9:3", "-t", "9:3", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0",
+		"--nproc_per_node=2"}
 	if got := w.result(t, "2/2", run("torchrun", append(apart, script...)...)); math.Abs(got-want) > 1e-3*want {
 		t.Errorf("under torchrun it ends with %v, under gompirun with %v", got, want)
 	}
@@ -125,8 +128,10 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 	run := setUp(t)
 	dir := t.TempDir()
 	w := workloads[2]
-	script := append(w.generate(t), "--batch-per", "node", "--batch", "100", "3", "1", "--keep-best", "--snapshot", filepath.Join(dir, "s"))
-	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, gompitorch.TwoHosts(t)...), script...)...)
+	script := append(w.generate(t), "--batch-per", "node", "--batch", "100", "3", "1", "--keep-best", "--snapshot",
+		filepath.Join(dir, "s"))
+	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, gompitorch.TwoHosts(t)...),
+		script...)...)
 	if !strings.Contains(out, "run: steps of 200 samples of all 3 ranks, --batch 100 per node") {
 		t.Errorf("want 200 samples for two hosts:\n%s", out)
 	}
@@ -138,8 +143,10 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 		v, _ := strconv.ParseFloat(m[1], 64)
 		best = min(best, v)
 	}
-	out = run("gompirun", append(append([]string{"-np", "1"}, script...), "--eval", "--resume", filepath.Join(dir, "s.best"))...)
-	if m := regexp.MustCompile(`held out: RMSE ([\d.]+)\n`).FindStringSubmatch(out); m == nil || m[1] != strconv.FormatFloat(best, 'f', 4, 64) {
+	out = run("gompirun", append(append([]string{"-np", "1"}, script...), "--eval", "--resume",
+		filepath.Join(dir, "s.best"))...)
+	if m := regexp.MustCompile(`held out: RMSE ([\d.]+)\n`).FindStringSubmatch(out); m == nil ||
+		m[1] != strconv.FormatFloat(best, 'f', 4, 64) {
 		t.Errorf("the best model has %v, want %.4f:\n%s", m, best, out)
 	}
 }

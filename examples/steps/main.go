@@ -79,7 +79,8 @@ func parse(args []string) (config, error) {
 	case cfg.rows < 0 || cfg.rows > 0 && !cfg.write:
 		return cfg, fmt.Errorf("-rows %d: want 1 or more, and -write", cfg.rows)
 	case cfg.bucket < 1 || cfg.busy < 0 || cfg.budget < 0:
-		return cfg, fmt.Errorf("-bucket %d, -busy %v, -budget %v: want no negative number, and a bucket of 1 or more", cfg.bucket, cfg.busy, cfg.budget)
+		return cfg, fmt.Errorf("-bucket %d, -busy %v, -budget %v: want no negative number, and a bucket of 1 or more",
+			cfg.bucket, cfg.busy, cfg.budget)
 	}
 	return cfg, nil
 }

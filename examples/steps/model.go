@@ -54,8 +54,10 @@ func perceptron(in, width, hidden int) []layer {
 
 func convNet() []layer {
 	return []layer{
-		{Kind: "conv", In: 1, Out: 20, K: 5, Height: 28, Width: 28}, {Kind: "relu"}, {Kind: "pool", In: 20, Height: 24, Width: 24},
-		{Kind: "conv", In: 20, Out: 50, K: 5, Height: 12, Width: 12}, {Kind: "relu"}, {Kind: "pool", In: 50, Height: 8, Width: 8},
+		{Kind: "conv", In: 1, Out: 20, K: 5, Height: 28, Width: 28}, {Kind: "relu"},
+		{Kind: "pool", In: 20, Height: 24, Width: 24},
+		{Kind: "conv", In: 20, Out: 50, K: 5, Height: 12, Width: 12}, {Kind: "relu"},
+		{Kind: "pool", In: 50, Height: 8, Width: 8},
 		{Kind: "linear", In: 800, Out: 500}, {Kind: "relu"}, {Kind: "linear", In: 500, Out: classes},
 	}
 }

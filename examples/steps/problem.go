@@ -52,7 +52,8 @@ func writeProblem(file, model string, rows int) error {
 	if rows == 0 {
 		rows = m.rows
 	}
-	h := header{Model: model, Layers: m.layers, Inputs: m.inputs, Classes: classes, Rows: rows, Batches: batchCount, Rate: m.rate, Momentum: 0.9}
+	h := header{Model: model, Layers: m.layers, Inputs: m.inputs, Classes: classes, Rows: rows, Batches: batchCount,
+		Rate: m.rate, Momentum: 0.9}
 	rng := rand.New(rand.NewPCG(1, 0x7374657073))
 	stack, err := h.build(rng)
 	if err != nil {
@@ -121,7 +122,8 @@ func decode(r *bufio.Reader) (*problem, error) {
 	}
 	const most = 1 << 20 // far above any model here
 	if n := max(p.Rows, p.Inputs, p.Batches); min(p.Rows, p.Inputs, p.Batches) < 1 || n > most {
-		return nil, fmt.Errorf("%d batches of %d rows of %d numbers: want 1 to %d of each", p.Batches, p.Rows, p.Inputs, most)
+		return nil, fmt.Errorf("%d batches of %d rows of %d numbers: want 1 to %d of each", p.Batches, p.Rows,
+			p.Inputs, most)
 	}
 	if p.stack, err = p.build(rand.New(rand.NewPCG(0, 0))); err != nil {
 		return nil, err
@@ -134,7 +136,8 @@ func decode(r *bufio.Reader) (*problem, error) {
 	}
 	for i := range p.Batches {
 		b := batch{nn.NewMatrix(p.Rows, p.Inputs), make([]byte, p.Rows)}
-		if err := errors.Join(binary.Read(r, binary.LittleEndian, b.inputs.Data), binary.Read(r, binary.LittleEndian, b.classes)); err != nil {
+		if err := errors.Join(binary.Read(r, binary.LittleEndian, b.inputs.Data),
+			binary.Read(r, binary.LittleEndian, b.classes)); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
 		p.batches = append(p.batches, b)

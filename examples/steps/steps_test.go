@@ -85,16 +85,19 @@ func TestAProblemThatIsNoneIsRefused(t *testing.T) {
 		{"no rows", `{"layers":[],"inputs":1,"batches":1}` + "\n", `1 batches of 0 rows of 1 numbers: want`},
 		{"a layer that is none", strings.Replace(string(text), `"relu"`, `"gelu"`, 1), `Kind:gelu`},
 		{"a layer without size", strings.Replace(string(text), `"k":5`, `"k":0`, 1), "with the sizes it needs"},
-		{"a layer beyond memory", strings.Replace(string(text), `"out":500`, `"out":9999999`, 1), "want numbers from 0 to 65536"},
+		{"a layer beyond memory", strings.Replace(string(text), `"out":500`, `"out":9999999`, 1),
+			"want numbers from 0 to 65536"},
 		{"cut in a parameter", string(text[:10000]), `parameter "conv3.weight"`},
 		{"cut in a batch", string(text[:len(text)-1]), "batch 19: "},
 		{"too long", string(text) + "x", "more than its header says"},
 	} {
-		if _, err := decode(bufio.NewReader(strings.NewReader(tt.text))); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := decode(bufio.NewReader(strings.NewReader(tt.text))); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		}
 	}
-	if _, err := readProblem("/nosuch"); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "want a file that steps -write made") {
+	if _, err := readProblem("/nosuch"); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "want a file that steps -write made") {
 		t.Errorf("no file: %v", err)
 	}
 }

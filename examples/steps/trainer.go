@@ -197,5 +197,6 @@ func (r row) text(impl, model string) string {
 	usec := func(q float64) float64 {
 		return float64(r.times[max(int(math.Ceil(q*float64(len(r.times))))-1, 0)]) / 1e3
 	}
-	return fmt.Sprintf("%s,%s/%s,%d,%d,%.3f,%.3f,%.3f,%d,0,0,0", impl, model, r.part, r.np, r.bytes, usec(0.5), usec(0), usec(0.99), len(r.times))
+	return fmt.Sprintf("%s,%s/%s,%d,%d,%.3f,%.3f,%.3f,%d,0,0,0", impl, model, r.part, r.np, r.bytes, usec(0.5), usec(0),
+		usec(0.99), len(r.times))
 }

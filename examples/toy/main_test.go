@@ -43,13 +43,15 @@ func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
 		{"-resume never 1", "epoch 1/1: "},
 	} {
 		var out, errs bytes.Buffer
-		if status := run(strings.Fields(tc.args), &out, &errs); status != 0 || errs.Len() > 0 || !strings.Contains(out.String(), tc.want) {
+		if status := run(strings.Fields(tc.args), &out, &errs); status != 0 || errs.Len() > 0 ||
+			!strings.Contains(out.String(), tc.want) {
 			t.Fatalf("toy %s: status %d, want %q in\n%s%s", tc.args, status, tc.want, &out, &errs)
 		}
 	}
 	// With another seed the samples would be others.
 	var out, errs bytes.Buffer
-	if status := run(strings.Fields("-seed 7 9 -snapshot toy.snapshot"), &out, &errs); status != 1 || !strings.Contains(errs.String(), "trained with -seed 1, not 7") {
+	if status := run(strings.Fields("-seed 7 9 -snapshot toy.snapshot"), &out, &errs); status != 1 ||
+		!strings.Contains(errs.String(), "trained with -seed 1, not 7") {
 		t.Errorf("status %d with another seed\n%s", status, &errs)
 	}
 }

@@ -44,7 +44,8 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none", hook: "none", recover: endWithRank,
+		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true,
+		device: "host", scaleRate: "none", hook: "none", recover: endWithRank,
 		shape: bytelm.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
@@ -99,30 +100,44 @@ func parse(args []string, help io.Writer) (config, error) {
 
 func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after this many epochs")
-	fs.IntVar(&cfg.epochSamples, "epoch-samples", cfg.epochSamples, "samples of one epoch, of all ranks together; 0: the whole text")
+	fs.IntVar(&cfg.epochSamples, "epoch-samples", cfg.epochSamples,
+		"samples of one epoch, of all ranks together; 0: the whole text")
 	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after this many steps (default %d, or as many as -epochs needs)", defaultSteps))
 	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
-	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate, "backward passes into which each rank divides its share of a batch")
+	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate,
+		"backward passes into which each rank divides its share of a batch")
 	fs.Float64Var(&cfg.rate, "lr", cfg.rate, "learning rate after the warm-up")
-	fs.StringVar(&cfg.scaleRate, "scale-lr", cfg.scaleRate, fmt.Sprintf("how -lr, which is for a batch of %d, follows -batch: none, linear, or sqrt for its square root", rateBatch))
-	fs.Float64Var(&cfg.clipNorm, "clip-norm", 0, "scale gradients down to this norm, of all of them together, if theirs is larger; 0: never")
+	fs.StringVar(&cfg.scaleRate, "scale-lr", cfg.scaleRate,
+		fmt.Sprintf("how -lr, which is for a batch of %d, follows -batch: none, linear, or sqrt for its square root", rateBatch))
+	fs.Float64Var(&cfg.clipNorm, "clip-norm", 0,
+		"scale gradients down to this norm, of all of them together, if theirs is larger; 0: never")
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
 	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
-	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every, -keep-best and -eval, else none)")
-	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after this many epochs, or steps if -epochs is not given (default only at the end)")
-	fs.IntVar(&cfg.evalEvery, "eval-every", 0, "judge the network by text held out after this many epochs, or steps if -epochs is not given (default only at the end)")
-	fs.BoolVar(&cfg.keepBest, "keep-best", false, "save to -snapshot with .best added whenever -eval-every finds the network better than before")
+	fs.StringVar(&cfg.snapshot, "snapshot", "",
+		"file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+
+			defaultSnapshot+" with -save-every, -keep-best and -eval, else none)")
+	fs.IntVar(&cfg.saveEvery, "save-every", 0,
+		"save after this many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.IntVar(&cfg.evalEvery, "eval-every", 0,
+		"judge the network by text held out after this many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.BoolVar(&cfg.keepBest, "keep-best", false,
+		"save to -snapshot with .best added whenever -eval-every finds the network better than before")
 	resume = fs.String("resume", "auto", "auto: go on from -snapshot if the file exists; never: start afresh")
 	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
 	fs.IntVar(&cfg.every, "print-every", cfg.every, "steps between lines of progress")
 	fs.StringVar(&cfg.csv, "csv", "", "file for the lines of progress as comma-separated values")
 	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .svg")
-	fs.StringVar(&cfg.trace, "trace", "", "file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
-	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
-	fs.StringVar(&cfg.hook, "hook", cfg.hook, "send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
+	fs.StringVar(&cfg.trace, "trace", "",
+		"file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
+	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap,
+		"average gradients while the backward pass computes; =false: after it")
+	fs.StringVar(&cfg.hook, "hook", cfg.hook,
+		"send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
 	fs.IntVar(&cfg.exact, "exact", 0, "compute in passes of this many samples and sum gradients exactly, so that any number of ranks\nends with the same network, bit by bit; 0: average them")
-	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
-	fs.StringVar(&cfg.recover, "recover", cfg.recover, "when a rank dies, under gompirun -recover: shrink, to go on with the others; restore, to go on with a new one in its place\n(-spares); or no")
+	fs.StringVar(&cfg.device, "device", cfg.device,
+		"where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
+	fs.StringVar(&cfg.recover, "recover", cfg.recover,
+		"when a rank dies, under gompirun -recover: shrink, to go on with the others; restore, to go on with a new one in its place\n(-spares); or no")
 	return resume
 }
 
@@ -131,8 +146,10 @@ func (cfg *config) check() error {
 		name      string
 		got, want int
 	}{
-		{"epochs", cfg.epochs, 0}, {"epoch-samples", cfg.epochSamples, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
-		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1}, {"eval-every", cfg.evalEvery, 0}, {"exact", cfg.exact, 0},
+		{"epochs", cfg.epochs, 0}, {"epoch-samples", cfg.epochSamples, 0}, {"steps", cfg.steps, 0},
+		{"batch", cfg.batch, 1},
+		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1},
+		{"eval-every", cfg.evalEvery, 0}, {"exact", cfg.exact, 0},
 	} {
 		if n.got < n.want {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)

@@ -38,7 +38,8 @@ func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
 
 func TestASnapshotThatIsNeededHasAName(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "", "50": "", "50 10": defaultSnapshot, "-eval": defaultSnapshot, "-save-every 5": defaultSnapshot, "50 10 -snapshot f": "f",
+		"": "", "50": "", "50 10": defaultSnapshot, "-eval": defaultSnapshot, "-save-every 5": defaultSnapshot,
+		"50 10 -snapshot f": "f",
 	} {
 		if cfg, err := parse(strings.Fields(args), nil); err != nil || cfg.snapshot != want {
 			t.Errorf("%q: snapshot %q, error %v; want %q", args, cfg.snapshot, err, want)
@@ -102,7 +103,9 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error is %v", err)
 	}
-	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace", "-hook", "-exact", "-recover"} {
+	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot",
+		"-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace", "-hook",
+		"-exact", "-recover"} {
 		if !strings.Contains(help.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, help.String())
 		}

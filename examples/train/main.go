@@ -34,15 +34,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return err
 	}
 	var k kept
-	return job.RunOn("train", stdout, stderr, parse, cfg.renew, func(ctx context.Context, c *comm.Comm, out io.Writer) error {
-		res, err := train(ctx, c, cfg, out, &k)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "result: loss %.3f bits/byte, accuracy %.1f %%, unigram %.3f, flate %.3f\n", res.loss, 100*res.accuracy, res.unigram, res.flate)
-		if c.Rank() == 0 && !(res.loss < res.unigram) { // also if it is not a number
-			fmt.Fprintf(stderr, "train: nothing was learnt: the network predicts no better than the frequencies of single bytes\n")
-		}
-		return nil
-	})
+	return job.RunOn("train", stdout, stderr, parse, cfg.renew,
+		func(ctx context.Context, c *comm.Comm, out io.Writer) error {
+			res, err := train(ctx, c, cfg, out, &k)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "result: loss %.3f bits/byte, accuracy %.1f %%, unigram %.3f, flate %.3f\n", res.loss,
+				100*res.accuracy, res.unigram, res.flate)
+			if c.Rank() == 0 && !(res.loss < res.unigram) { // also if it is not a number
+				fmt.Fprintf(stderr, "train: nothing was learnt: the network predicts no better than the frequencies of single bytes\n")
+			}
+			return nil
+		})
 }

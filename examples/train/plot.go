@@ -34,9 +34,11 @@ func draw(file string, res *result) error {
 	for _, e := range res.evaluations {
 		held = append(held, point{step: e.step, loss: e.loss})
 	}
-	curves := []curve{{"training batches", "#1f5fa8", false, res.curve}, {"held-out text during training", "#c0392b", false, held}}
+	curves := []curve{{"training batches", "#1f5fa8", false, res.curve},
+		{"held-out text during training", "#c0392b", false, held}}
 	if len(res.curve) > 0 { // else nothing was trained: no steps for an x axis
-		curves = append(curves, level("held-out text", "#c0392b", res.loss), level("unigram", "#505050", res.unigram), level("flate -9", "#a0a0a0", res.flate))
+		curves = append(curves, level("held-out text", "#c0392b", res.loss), level("unigram", "#505050", res.unigram),
+			level("flate -9", "#a0a0a0", res.flate))
 	}
 	return os.WriteFile(file, []byte(picture(curves, last)), 0o666)
 }
@@ -51,9 +53,11 @@ func picture(curves []curve, last int64) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -20 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight+20)
 	b.WriteString(`<title>Predicting the next byte</title><rect y="-20" width="100%" height="100%" fill="white"/>` + "\n")
 	for bits := range mostBits + 1 {
-		fmt.Fprintf(&b, `<path stroke="#d8d8d8" d="M%d %.0fH%d"/><text x="30" y="%.0f">%d</text>`+"\n", plotLeft, y(float64(bits)), plotWidth-plotLeft, y(float64(bits))+4, bits)
+		fmt.Fprintf(&b, `<path stroke="#d8d8d8" d="M%d %.0fH%d"/><text x="30" y="%.0f">%d</text>`+"\n", plotLeft,
+			y(float64(bits)), plotWidth-plotLeft, y(float64(bits))+4, bits)
 	}
-	fmt.Fprintf(&b, `<text x="30" y="-6">bits per byte</text><text x="%d" y="%d">step %d</text>`+"\n", plotWidth-2*plotLeft, plotHeight-20, last)
+	fmt.Fprintf(&b, `<text x="30" y="-6">bits per byte</text><text x="%d" y="%d">step %d</text>`+"\n",
+		plotWidth-2*plotLeft, plotHeight-20, last)
 	line := 0
 	for _, c := range curves {
 		if len(c.points) == 0 {

@@ -81,7 +81,8 @@ func (p *progress) createFiles() (err error) {
 // evaluated prints and keeps an evaluation. Its time does not count for the speed of training.
 func (p *progress) evaluated(e evaluation, took time.Duration) {
 	p.evaluations = append(p.evaluations, e)
-	fmt.Fprintf(p.out, "step %5d/%d  held out: %.3f bits/byte, accuracy %.1f %%\n", e.step, p.t.last, e.loss, 100*e.accuracy)
+	fmt.Fprintf(p.out, "step %5d/%d  held out: %.3f bits/byte, accuracy %.1f %%\n", e.step, p.t.last, e.loss,
+		100*e.accuracy)
 	p.begin = p.begin.Add(took)
 }
 

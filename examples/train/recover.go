@@ -194,7 +194,8 @@ func (t *trainer) keepOwn(k *kept) {
 }
 
 // shareCurve returns, on all ranks, the n points and m evaluations of rank best.
-func (t *trainer) shareCurve(ctx context.Context, k *kept, best, n, m int) (points []point, evaluations []evaluation, err error) {
+func (t *trainer) shareCurve(ctx context.Context, k *kept, best, n, m int) (points []point, evaluations []evaluation,
+	err error) {
 	const each, eachHeld = 5, 3
 	numbers := make([]float64, 0, each*n+eachHeld*m)
 	if t.c.Rank() == best {

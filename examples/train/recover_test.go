@@ -56,7 +56,8 @@ func TestSurvivorsKeepWhatAHookHadNotSent(t *testing.T) {
 				cfg.saveEvery = saveEvery
 				want := saved(t, n, cfg)
 				out, got := goOn(t, cfg, survivors(t, n, cfg, 13))
-				if line := fmt.Sprintf("recovery: %d of %d ranks keep what -hook %s had not sent\n", n, n, hook); !strings.Contains(out, line) || strings.Contains(out, "snapshot:") {
+				if line := fmt.Sprintf("recovery: %d of %d ranks keep what -hook %s had not sent\n", n, n,
+					hook); !strings.Contains(out, line) || strings.Contains(out, "snapshot:") {
 					t.Errorf("output lacks %q, or speaks of a snapshot:\n%s", line, out)
 				}
 				if !bytes.Equal(got, want) {
@@ -76,7 +77,8 @@ func TestReplacementsGetWhatASnapshotOfTheStepHas(t *testing.T) {
 		cfg.saveEvery = 10
 		want := saved(t, 3, cfg)
 		interrupted(t, 3, cfg, 11) // leaves the snapshot
-		if out, got := goOn(t, cfg, ks); !bytes.Equal(got, want) || !strings.Contains(out, "snapshot: memory of the hook: restored\n") {
+		if out, got := goOn(t, cfg, ks); !bytes.Equal(got, want) ||
+			!strings.Contains(out, "snapshot: memory of the hook: restored\n") {
 			t.Errorf("%s: the run ends with other parameters, or another memory:\n%s", hook, out)
 		}
 	}
@@ -157,7 +159,8 @@ func TestRanksBeginWithWhatTheyHadNotSent(t *testing.T) {
 			{"a step behind", []kept{before[0], last[1], last[2]}, []float32{0, 1, 1}, "2 of 3"},
 		} {
 			all, out := adopt(t, cfg, tc.ks)
-			if line := "recovery: " + tc.want + " ranks keep what -hook " + hook + " had not sent\n"; !strings.Contains(out, line) {
+			if line := "recovery: " + tc.want + " ranks keep what -hook " + hook +
+				" had not sent\n"; !strings.Contains(out, line) {
 				t.Errorf("%s, %s: output lacks %q:\n%s", hook, tc.name, line, out)
 			}
 			for rank, a := range all {

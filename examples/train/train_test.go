@@ -205,7 +205,8 @@ func TestRunSaysWhatBecameOfTheHooksMemory(t *testing.T) {
 		want       string
 	}{
 		{"the same", "powersgd", 2, "snapshot: memory of the hook: restored\n"},
-		{"another number of ranks", "powersgd", 3, "snapshot: memory of the hook: each rank has the average, as another number of ranks has saved it\n"},
+		{"another number of ranks", "powersgd", 3,
+			"snapshot: memory of the hook: each rank has the average, as another number of ranks has saved it\n"},
 		{"another hook", "topk", 2, "snapshot: memory of the hook: not in the file, it starts with zeros\n"},
 		{"no hook", "none", 2, "snapshot: memory of the hook: in the file, and not used\n"},
 	} {
@@ -242,7 +243,8 @@ func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
 	}
 	cfg.snapshot += ".missing"
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := train(ctx, c, cfg, io.Discard, new(kept)); err == nil || !strings.Contains(err.Error(), "no such file") {
+		if _, err := train(ctx, c, cfg, io.Discard, new(kept)); err == nil ||
+			!strings.Contains(err.Error(), "no such file") {
 			return fmt.Errorf("a missing snapshot gives error %v", err)
 		}
 		return nil
@@ -348,7 +350,8 @@ func TestTraceShowsEveryRank(t *testing.T) {
 		counts[fmt.Sprint(e.PID, " ", e.Name)]++
 	}
 	for _, rank := range []string{"0 ", "1 "} {
-		for name, want := range map[string]int{"step 1": 1, "step 20": 1, "computation": 20, "exposed communication": 20, "optimiser": 20, "bucket 0": 20, "evaluate": 3} {
+		for name, want := range map[string]int{"step 1": 1, "step 20": 1, "computation": 20,
+			"exposed communication": 20, "optimiser": 20, "bucket 0": 20, "evaluate": 3} {
 			if got := counts[rank+name]; got != want {
 				t.Errorf("rank %s has %d of %q, want %d", rank, got, name, want)
 			}
@@ -384,7 +387,8 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 		change(&cfg)
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			var output bytes.Buffer
-			if _, err := train(ctx, c, cfg, &output, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+			if _, err := train(ctx, c, cfg, &output, new(kept)); err == nil ||
+				!strings.Contains(err.Error(), "/no/such/folder") {
 				return fmt.Errorf("%s: error %v, want one that names the folder", name, err)
 			}
 			if strings.Contains(output.String(), "\nstep ") {
@@ -401,7 +405,8 @@ func TestProgramAloneTrainsAndReports(t *testing.T) {
 	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("status %d\n%s%s", status, &out, &errs)
 	}
-	for _, want := range []string{"text: files in " + shortText, "step    20/40 ", "step    40/40 ", " 0s left\n", "\nresult: loss ", "\nstart-up "} {
+	for _, want := range []string{"text: files in " + shortText, "step    20/40 ", "step    40/40 ", " 0s left\n",
+		"\nresult: loss ", "\nstart-up "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
 		}
@@ -431,7 +436,8 @@ func TestEpochsAndSaveEveryAloneSaveAndResume(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
 	flags := []string{"-data", data, "-batch", "48", "-epoch-samples", "480", "-print-every", "5"}
-	if status := run(append(flags, "4", "2"), &out, &errs); status != 0 || !strings.Contains(out.String(), "step    40/40 ") {
+	if status := run(append(flags, "4", "2"), &out, &errs); status != 0 ||
+		!strings.Contains(out.String(), "step    40/40 ") {
 		t.Fatalf("status %d, want 4 epochs of 10 steps\n%s%s", status, &out, &errs)
 	}
 	if _, err := os.Stat(defaultSnapshot); err != nil {
@@ -481,7 +487,8 @@ func TestSavesFallOnEpochsOrSteps(t *testing.T) {
 		{"end of an epoch", 3, 0, 1, 6, true},
 		{"end of another epoch", 3, 0, 2, 3, false},
 	} {
-		trainer := &trainer{cfg: config{snapshot: "f", epochs: tc.epochs, steps: tc.steps, saveEvery: tc.every}, epochSteps: 3, last: 10}
+		trainer := &trainer{cfg: config{snapshot: "f", epochs: tc.epochs, steps: tc.steps, saveEvery: tc.every},
+			epochSteps: 3, last: 10}
 		trainer.state.Step = tc.step
 		if got := trainer.saveNow(); got != tc.want {
 			t.Errorf("%s: saveNow is %v", tc.name, got)

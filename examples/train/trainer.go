@@ -87,7 +87,8 @@ func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 		return nil, err
 	}
 	held := t.corpus.Held
-	res := &result{evaluation: e, unigram: unigramLoss(held), flate: flateLoss(held), curve: show.points, evaluations: show.evaluations}
+	res := &result{evaluation: e, unigram: unigramLoss(held), flate: flateLoss(held), curve: show.points,
+		evaluations: show.evaluations}
 	if err := show.finish(ctx, res); err != nil {
 		return nil, err
 	}

@@ -45,56 +45,94 @@ var rules = []rule{
 	{"internal/timeline", nil},
 	{"internal/stats", []string{"internal/seg"}},
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal"}},
-	{"transport", []string{"internal/sockets", "internal/machine", "internal/fifo", "internal/poll", "internal/seal", "internal/env"}},
+	{"transport", []string{"internal/sockets", "internal/machine", "internal/fifo", "internal/poll", "internal/seal",
+		"internal/env"}},
 	{"internal/core/match", nil},
-	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}}, // not what messages and collectives are
+	// not what messages and collectives are
+	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}},
 	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
-	{"internal/core/network", []string{"internal/machine", "internal/core/path", "internal/core/progress", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
+	// not messages
+	{"internal/core/network", []string{"internal/machine", "internal/core/path", "internal/core/progress", "transport",
+		"internal/boot", "internal/seg", "internal/env", "internal/poll"}},
 	{"internal/core/layout", nil},
 	{"mpi/internal/typemap", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
 	{"mpi/internal/abi", []string{"mpi/internal/table", "mpi/internal/typemap"}}, // not its functions
-	{"mpi/internal/errs", []string{"internal/core/.", "internal/core/call", "internal/seg", "mpi/internal/abi", "mpi/internal/table", "mpi/internal/typemap"}},
+	{"mpi/internal/errs", []string{"internal/core/.", "internal/core/call", "internal/seg", "mpi/internal/abi",
+		"mpi/internal/table", "mpi/internal/typemap"}},
 	{"mpi/internal/infos", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/table"}},
-	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},                                                                                                                     // not their objects
-	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/typemap", "internal/core/layout", "internal/core/lease"}}, // parts of datatypes that C may know
-	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/typemap"}},
-	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // parts of messages that C may know
-	{"mpi/internal/topologies", []string{"internal/core/.", "internal/core/call", "internal/core/topology", "mpi/internal/abi",
+	// not their objects
+	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},
+	// parts of datatypes that C may know
+	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs",
+		"mpi/internal/table", "mpi/internal/typemap", "internal/core/layout", "internal/core/lease"}},
+	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes",
+		"mpi/internal/table", "mpi/internal/typemap"}},
+	// parts of messages that C may know
+	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi",
+		"mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs",
+		"mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}},
+	{"mpi/internal/topologies", []string{"internal/core/.", "internal/core/call", "internal/core/topology",
+		"mpi/internal/abi",
 		"mpi/internal/errs", "mpi/internal/infos", "mpi/internal/comms"}},
-	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
-	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
-	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
-	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/typemap", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
+	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs",
+		"mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
+	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi",
+		"mpi/internal/errs", "mpi/internal/infos", "mpi/internal/typemap", "mpi/internal/dtypes", "mpi/internal/ops",
+		"mpi/internal/comms", "mpi/internal/p2p"}},
+	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi",
+		"mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/typemap", "mpi/internal/dtypes",
+		"mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
+	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi",
+		"mpi/internal/typemap", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms",
+		"mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
 	{"mpi/internal", nil}, // not comm: the packages below are over it
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
-	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},
-	{"internal/core/payload", []string{"internal/core/peers", "internal/core/path", "transport", "internal/fifo"}}, // not whose messages it moves
-	{"internal/core/peers", []string{"transport"}},                                                                 // not the purpose of frames
+	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
+		"internal/core/shmcoll"}},
+	// not whose messages it moves
+	{"internal/core/payload", []string{"internal/core/peers", "internal/core/path", "transport", "internal/fifo"}},
+	{"internal/core/peers", []string{"transport"}}, // not the purpose of frames
 	{"internal/core/record", []string{"internal/core/progress", "internal/seg"}},
-	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not the operations that it ends
-	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload", "internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport", "internal/boot", "internal/seg"}}, // not collectives
-	{"internal/core/round", []string{"internal/core/message", "internal/core/lease", "internal/core/payload", "internal/core/peers", "internal/core/liveness", "internal/core/record", "internal/core/progress", "internal/core/call", "internal/core/coll", "internal/core/shmsync", "transport", "internal/fifo", "internal/seg"}},
+	// not the operations that it ends
+	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress",
+		"internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}},
+	// not collectives
+	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload",
+		"internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport",
+		"internal/boot", "internal/seg"}},
+	{"internal/core/round", []string{"internal/core/message", "internal/core/lease", "internal/core/payload",
+		"internal/core/peers", "internal/core/liveness", "internal/core/record", "internal/core/progress",
+		"internal/core/call", "internal/core/coll", "internal/core/shmsync", "transport", "internal/fifo",
+		"internal/seg"}},
 	{"internal/core/shmsync/shmsynctest", []string{"internal/core/shmsync", "internal/stress"}},
 	{"internal/core/shmsync", nil}, // not even collectives: it knows steps
-	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/seg"}},
-	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
+	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
+		"internal/core/shmsync", "internal/seg"}},
+	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
+		"internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
 	{"comm/topology", []string{"comm/.", "internal/core/.", "internal/core/topology"}},
-	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout", "internal/core/call"}},
+	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout",
+		"internal/core/call"}},
 	{"internal/core/topology", []string{"internal/core/."}},
 	{"comm/window", []string{"comm/.", "internal/core/.", "internal/core/layout", "internal/core/rma"}},
-	{"comm/internal/randprog", nil}, // tests alone
-	{"comm/sim", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier"}}, // no transport: its time is virtual
-	{"comm/commtest", []string{"comm/.", "internal/core/.", "internal/core/network", "transport", "internal/boot", "internal/seg"}},
+	// tests alone
+	{"comm/internal/randprog", nil},
+	// no transport: its time is virtual
+	{"comm/sim", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier"}},
+	{"comm/commtest", []string{"comm/.", "internal/core/.", "internal/core/network", "transport", "internal/boot",
+		"internal/seg"}},
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile", "internal/timeline"}},
-	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot", "internal/env", "internal/sockets", "internal/guest"}},
+	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot",
+		"internal/env", "internal/sockets", "internal/guest"}},
 	{"mpi/libmpi/twins", nil},
 	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest"}},
-	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/machine"}},
+	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg",
+		"internal/env", "internal/machine"}},
 	{"comm", []string{"internal/core", "internal/version"}}, // Go's face
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
@@ -109,27 +147,40 @@ var rules = []rule{
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
 	{"mpirun/internal/failure", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
-	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/failure", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
-		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
+	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/failure", "mpirun/internal/monitor",
+		"mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
+		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline",
+		"mpirun/internal/ctl",
 		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
-	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl", "internal/boot/wire", "hostfile"}},
-	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan", "internal/seg"}},
-	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets", "internal/stats"}}, // not the job that answers
-	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan", "internal/fifo", "internal/atomicfile"}},
-	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
-	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/machine"}},
-	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
+	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl",
+		"internal/boot/wire", "hostfile"}},
+	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan",
+		"internal/seg"}},
+	// not the job that answers
+	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets", "internal/stats"}},
+	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan",
+		"internal/fifo", "internal/atomicfile"}},
+	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline",
+		"mpirun/internal/ctl"}},
+	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program",
+		"mpirun/internal/symbols", "internal/machine"}},
+	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc",
+		"internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
-	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal",
+		"mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
-	{"mpirun/startsim", []string{"mpirun/internal/link", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual
+	// no process: its time is virtual
+	{"mpirun/startsim", []string{"mpirun/internal/link", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}},
 	{"mpirun/internal/testbed", []string{"internal/stress"}},
-	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/env", "internal/sockets", "internal/machine", "cudaops/topo"}},
+	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version",
+		"internal/boot", "internal/seg", "internal/env", "internal/sockets", "internal/machine", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
-	{"bench/gompi-bench", []string{"bench", "comm", "mpirun/startsim", "cudaops", "internal/cli", "internal/env", "internal/machine", "internal/version", "internal/atomicfile"}},
+	{"bench/gompi-bench", []string{"bench", "comm", "mpirun/startsim", "cudaops", "internal/cli", "internal/env",
+		"internal/machine", "internal/version", "internal/atomicfile"}},
 	{"bench", []string{"comm", "internal/machine", "internal/atomicfile", "hostfile"}},
 }
 
@@ -181,7 +232,8 @@ func TestEveryAllowanceIsUsed(t *testing.T) {
 // Only packages that call the CUDA driver, NVML or UCX, or that C calls, need a C compiler, and
 // have a form without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi",
+		"gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

@@ -32,7 +32,8 @@ func TestDocsNameTests(t *testing.T) {
 				}
 			}
 			words := strings.Fields(strings.ReplaceAll(line, "|", " "))
-			if filepath.Base(page) == "tested.md" && strings.HasPrefix(line, "|") && (len(words) > 40 || len(named) > 3) {
+			if filepath.Base(page) == "tested.md" && strings.HasPrefix(line, "|") &&
+				(len(words) > 40 || len(named) > 3) {
 				t.Errorf("docs/tested.md: want at most 40 words and three tests, not %d and %d, in the row %s",
 					len(words), len(named), line)
 			}

@@ -154,7 +154,8 @@ func TestAFileKeepsItsPermissionsAndANewOneHasThoseOfTheUmask(t *testing.T) {
 
 func TestTheFileThatALinkLeadsToIsReplaced(t *testing.T) {
 	dir := t.TempDir()
-	for link, to := range map[string]string{"link": "second", "second": filepath.Join(dir, "sub", "file"), "loop": "loop"} {
+	for link, to := range map[string]string{"link": "second", "second": filepath.Join(dir, "sub", "file"),
+		"loop": "loop"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,8 @@ func TestWhatAKillLeavesIsRemoved(t *testing.T) {
 		left = append(left, e.Name())
 	}
 	got, _ := os.ReadFile(path)
-	if want := []string{".f.swp", ".g.0123456789abcdef.partial", "f"}; !slices.Equal(left, want) || string(got) != "outer" {
+	if want := []string{".f.swp", ".g.0123456789abcdef.partial", "f"}; !slices.Equal(left, want) ||
+		string(got) != "outer" {
 		t.Errorf("%q are left, want %q; f is %q", left, want, got)
 	}
 }

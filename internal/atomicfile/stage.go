@@ -27,7 +27,8 @@ func stage(target string) (*os.File, error) {
 	dir, name := filepath.Split(target)
 	removeLeft(dir, name)
 	for {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.%016x.partial", stemOf(name), rand.Uint64())), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.%016x.partial", stemOf(name), rand.Uint64())),
+			os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

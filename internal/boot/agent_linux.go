@@ -45,7 +45,8 @@ const maxOut = 256 << 10
 // newAgentConn takes the rank's place in the segment and reads the agent's welcome.
 func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*agentConn, error) {
 	if int(local) >= s.Ranks() {
-		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
+		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank,
+			local, s.Ranks())
 	}
 	// Before the welcome: a second process in this place would wait for a welcome in vain.
 	flight := s.Rank(local)
@@ -57,7 +58,8 @@ func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*
 			tellOfChild(s, local)
 			return nil, errChild
 		}
-		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once", s.WorldRank(local), s.PID(local))
+		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once",
+			s.WorldRank(local), s.PID(local))
 	}
 	l := &agentConn{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}
 	m, err := l.receive(nil)
@@ -78,7 +80,8 @@ func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*
 
 // welcome checks w and turns it into Info.
 func (l *agentConn) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
-	if int(w.Rank) >= w.Size+w.Spares*len(w.Hosts) || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
+	if int(w.Rank) >= w.Size+w.Spares*len(w.Hosts) || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() ||
+		w.LocalSize != len(bells) ||
 		s.WorldRank(w.LocalRank) != w.Rank {
 		return fmt.Errorf("agent's welcome as rank %d of %d, %d of %d on this host, does not fit a segment of %d ranks with %d doorbells",
 			w.Rank, w.Size, w.LocalRank, w.LocalSize, s.Ranks(), len(bells))
@@ -156,7 +159,8 @@ func (l *agentConn) notAll(cause error) error {
 	}
 	switch {
 	case len(missing) > 0:
-		return fmt.Errorf("%w: rank %s (host %s) has not come", cause, strings.Join(missing, ", "), l.info.Host(l.info.Rank))
+		return fmt.Errorf("%w: rank %s (host %s) has not come", cause, strings.Join(missing, ", "),
+			l.info.Host(l.info.Rank))
 	case l.info.Nodes > 1:
 		return fmt.Errorf("%w: a rank of another host has not come", cause)
 	}
@@ -230,7 +234,8 @@ func (l *agentConn) handle(m wire.Message) error {
 	case *wire.Left:
 		l.events = append(l.events, Event{Kind: Left, Rank: m.Rank})
 	case *wire.Revoked:
-		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: append([]byte(nil), m.Cause...)})
+		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm,
+			Text: append([]byte(nil), m.Cause...)})
 	case *wire.Outcome:
 		l.events = append(l.events, Event{Kind: Agreed, Rank: world.None, Comm: m.Comm, Outcome: m.Clone()})
 	case *wire.Describe:

@@ -118,7 +118,8 @@ func TestWelcomeBecomesInfo(t *testing.T) {
 		t.Errorf("info %+v does not say what the welcome says", in)
 	}
 	if in.Host(0) != "a" || in.Host(2) != "b" || in.Flight() == nil || a.seg.State(0) != seg.Joined {
-		t.Errorf("hosts %s %s, recorder %p, state %v; want a b, one, joined", in.Host(0), in.Host(2), in.Flight(), a.seg.State(0))
+		t.Errorf("hosts %s %s, recorder %p, state %v; want a b, one, joined", in.Host(0), in.Host(2), in.Flight(),
+			a.seg.State(0))
 	}
 	l.Goodbye(false)
 	if a.seg.State(0) != seg.Closed {
@@ -190,12 +191,21 @@ func TestAllgatherFails(t *testing.T) {
 		act  func(a *fakeAgent, cancel context.CancelCauseFunc)
 		want string
 	}{
-		{"when a rank died", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Died{Rank: 2, Text: "was killed"}) }, "rank 2 (host b): was killed"},
-		{"when the job ends", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Terminate{Text: "time"}) }, "the job ends: time"},
-		{"when the launcher is gone", func(a *fakeAgent, _ context.CancelCauseFunc) { unix.Shutdown(a.fd, unix.SHUT_RDWR) }, errGone.Error()},
+		{"when a rank died", func(a *fakeAgent, _ context.CancelCauseFunc) {
+			a.send(&wire.Died{Rank: 2, Text: "was killed"})
+		}, "rank 2 (host b): was killed"},
+		{"when the job ends", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Terminate{Text: "time"}) },
+			"the job ends: time"},
+		{"when the launcher is gone", func(a *fakeAgent, _ context.CancelCauseFunc) {
+			unix.Shutdown(a.fd, unix.SHUT_RDWR)
+		}, errGone.Error()},
 		{"when the context ends", func(_ *fakeAgent, cancel context.CancelCauseFunc) { cancel(why) }, "enough"},
-		{"when a card is missing", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Cards{Data: make([][]byte, 2)}) }, "2 cards, want 3"},
-		{"when the agent is no agent", func(a *fakeAgent, _ context.CancelCauseFunc) { unix.Write(a.fd, []byte("\xff\xff\xff\xff\xff")) }, "malformed"},
+		{"when a card is missing", func(a *fakeAgent, _ context.CancelCauseFunc) {
+			a.send(&wire.Cards{Data: make([][]byte, 2)})
+		}, "2 cards, want 3"},
+		{"when the agent is no agent", func(a *fakeAgent, _ context.CancelCauseFunc) {
+			unix.Write(a.fd, []byte("\xff\xff\xff\xff\xff"))
+		}, "malformed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +261,8 @@ func TestLargeCardsPassThroughASmallSocket(t *testing.T) {
 
 func TestRanksAgreeThroughTheAgent(t *testing.T) {
 	a := newFakeAgent(t)
-	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Agree, Flags: 6, Members: []wire.Span{{First: 0, Count: 3}}, Part: []byte("part")}
+	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Agree, Flags: 6, Members: []wire.Span{{First: 0, Count: 3}},
+		Part: []byte("part")}
 	l := a.joined()
 	if err := l.Vote(&wire.Vote{Kind: wire.Restore}); !errors.Is(err, errNoVoting) {
 		t.Errorf("a Restore without -recover: %v, want %v", err, errNoVoting)
@@ -262,7 +273,8 @@ func TestRanksAgreeThroughTheAgent(t *testing.T) {
 	if m := a.next(); !reflect.DeepEqual(m, vote) {
 		t.Errorf("the agent gets %+v, want %+v", m, vote)
 	}
-	outcome := &wire.Outcome{Comm: 5, Seq: 1, Flags: 2, Living: []wire.Voter{{Rank: 1, Part: []byte("part")}}, Dead: []world.Rank{0, 2}}
+	outcome := &wire.Outcome{Comm: 5, Seq: 1, Flags: 2, Living: []wire.Voter{{Rank: 1, Part: []byte("part")}},
+		Dead: []world.Rank{0, 2}}
 	a.send(outcome)
 	a.seg.Bump()
 	want := []Event{{Kind: Agreed, Rank: -1, Comm: 5, Outcome: outcome}}
@@ -274,9 +286,11 @@ func TestRanksAgreeThroughTheAgent(t *testing.T) {
 func TestNewsComesInOrderAndGoneOnce(t *testing.T) {
 	a := newFakeAgent(t)
 	l := a.joined()
-	a.send(&wire.Left{Rank: 3}, &wire.Revoked{Rank: 2, Comm: 1 << 40, Cause: []byte("why")}, &wire.Terminate{Text: "time"})
+	a.send(&wire.Left{Rank: 3}, &wire.Revoked{Rank: 2, Comm: 1 << 40, Cause: []byte("why")},
+		&wire.Terminate{Text: "time"})
 	a.seg.Bump()
-	want := []Event{{Kind: Left, Rank: 3}, {Kind: Revoked, Rank: 2, Comm: 1 << 40, Text: []byte("why")}, {Kind: Terminate, Rank: -1, Text: []byte("time")}}
+	want := []Event{{Kind: Left, Rank: 3}, {Kind: Revoked, Rank: 2, Comm: 1 << 40, Text: []byte("why")},
+		{Kind: Terminate, Rank: -1, Text: []byte("time")}}
 	if got := l.Events(); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
@@ -374,7 +388,8 @@ func TestOpenTakesOverWhatItInherits(t *testing.T) {
 	}
 	defer unix.Close(inet)
 	for name, spoiled := range map[string][3]int{
-		"boot socket": {bell, a.seg.FD(), bell}, "socket's domain": {inet, a.seg.FD(), bell}, "segment": {a.rank, bell, bell}, "doorbells": {a.rank, a.seg.FD(), 1 << 19},
+		"boot socket": {bell, a.seg.FD(), bell}, "socket's domain": {inet, a.seg.FD(), bell},
+		"segment": {a.rank, bell, bell}, "doorbells": {a.rank, a.seg.FD(), 1 << 19},
 	} {
 		set(spoiled[0], spoiled[1], spoiled[2])
 		if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "@gompi-test-nobody") {
@@ -386,7 +401,8 @@ func TestOpenTakesOverWhatItInherits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in := b.Info(); in.Rank != 1 || !reflect.DeepEqual(in.Bells, []int{bell, second}) || in.Segment.State(0) != seg.Joined {
+	if in := b.Info(); in.Rank != 1 || !reflect.DeepEqual(in.Bells, []int{bell, second}) ||
+		in.Segment.State(0) != seg.Joined {
 		t.Errorf("info %+v, want rank 1 with doorbells %d and %d", in, bell, second)
 	}
 	for _, fd := range []int{a.rank, a.seg.FD(), bell, second} {

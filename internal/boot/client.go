@@ -170,7 +170,8 @@ func (s *client) end(err error) {
 	if !s.closing {
 		s.died(0, rank0.HowLost(err))
 		s.events = append(s.events,
-			Event{Kind: Gone, Rank: world.None, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
+			Event{Kind: Gone, Rank: world.None, Text: []byte("rank 0, which passes on the news of this job, is gone: " +
+				err.Error())})
 	}
 	s.signal()
 }

@@ -63,7 +63,8 @@ func Group(n int) []Boot {
 func newGroup(n int, host string) *group {
 	id, secret := NewJob()
 	hosts := []string{host}
-	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, votes: agree.Table{Ranks: n}}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}),
+		revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, votes: agree.Table{Ranks: n}}
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
@@ -263,7 +264,8 @@ func (m *Member) Die(text string) {
 	}
 	g.mu.Unlock()
 	if !over {
-		g.announce(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)}, fmt.Errorf("rank %d died: %s", m.info.Rank, text))
+		g.announce(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)},
+			fmt.Errorf("rank %d died: %s", m.info.Rank, text))
 		g.ended(m.info.Rank, true)
 	}
 }

@@ -96,7 +96,8 @@ func TestGroupNewsReachesEveryMemberOnceAndInOrder(t *testing.T) {
 		if woken[i] != 2 || !b.Pending() {
 			t.Errorf("rank %d: woken %d times, pending %v; want 2, true", i, woken[i], b.Pending())
 		}
-		want := []Event{{Kind: Revoked, Rank: 2, Comm: 7, Text: []byte("because")}, {Kind: Died, Rank: 1, Text: []byte("killed")}}
+		want := []Event{{Kind: Revoked, Rank: 2, Comm: 7, Text: []byte("because")},
+			{Kind: Died, Rank: 1, Text: []byte("killed")}}
 		if got := b.Events(); !reflect.DeepEqual(got, want) {
 			t.Errorf("rank %d: events %v, want %v", i, got, want)
 		}
@@ -142,7 +143,8 @@ func TestGroupMemberThatLeftIsReportedWhenAnotherInquires(t *testing.T) {
 		t.Fatal("no news")
 	}
 	want := []Event{{Kind: Left, Rank: 1}, {Kind: Left, Rank: 2}}
-	if got := boots[0].Events(); !slices.EqualFunc(got, want, func(a, b Event) bool { return a.Kind == b.Kind && a.Rank == b.Rank }) {
+	if got := boots[0].Events(); !slices.EqualFunc(got, want,
+		func(a, b Event) bool { return a.Kind == b.Kind && a.Rank == b.Rank }) {
 		t.Errorf("events %v, want %v", got, want)
 	}
 }

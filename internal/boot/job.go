@@ -23,7 +23,8 @@ func nodesOf(w *wire.Welcome) ([]int32, error) {
 	nodes := make([]int32, 0, min(w.Size, len(w.Placement)))
 	for _, r := range w.Placement {
 		if r.Node >= len(w.Hosts) || len(nodes)+r.Count > w.Size {
-			return nil, fmt.Errorf("the welcome places %d ranks on node %d of %d, of %d ranks in all", r.Count, r.Node, len(w.Hosts), w.Size)
+			return nil, fmt.Errorf("the welcome places %d ranks on node %d of %d, of %d ranks in all", r.Count, r.Node,
+				len(w.Hosts), w.Size)
 		}
 		for range r.Count {
 			nodes = append(nodes, int32(r.Node))

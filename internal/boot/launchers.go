@@ -25,15 +25,22 @@ type launcher struct {
 // steps.
 var launchers = [...]launcher{
 	{"gompirun", env.Rank, env.Size, "", nil, "", ""},
-	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", pmi.EnvRank, pmi.EnvSize, env.PMILocalSize, []string{"PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}, "", ""},
-	{"Open MPI's mpirun", env.OMPIRank, env.OMPISize, env.OMPILocalSize, []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"}, "mpirun -x " + env.Rendezvous + "=file:///a/shared/folder ...", "OMPI_APP_CTX_NUM_PROCS"},
-	{"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", []string{"MPIRUN_ID"}, "", ""},
+	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", pmi.EnvRank, pmi.EnvSize, env.PMILocalSize,
+		[]string{"PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}, "", ""},
+	{"Open MPI's mpirun", env.OMPIRank, env.OMPISize, env.OMPILocalSize,
+		[]string{"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"},
+		"mpirun -x " + env.Rendezvous + "=file:///a/shared/folder ...", "OMPI_APP_CTX_NUM_PROCS"},
+	{"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+		[]string{"MPIRUN_ID"}, "", ""},
 	{"torchrun", env.TorchRank, env.TorchSize, env.TorchLocalSize,
-		[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", env.TorchMasterAddr, env.TorchMasterPort}, "", ""},
-	{"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE", []string{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"}, "", ""},
+		[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", env.TorchMasterAddr,
+			env.TorchMasterPort}, "", ""},
+	{"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE",
+		[]string{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"}, "", ""},
 	{"PALS", "PALS_RANKID", "PALS_SIZE", "", []string{"PALS_APID"}, "", ""},
 	{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", []string{"FLUX_JOB_ID"}, "", ""},
-	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", []string{"LSB_JOBID", "JSM_JSRUN_ID"}, "", ""},
+	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE",
+		[]string{"LSB_JOBID", "JSM_JSRUN_ID"}, "", ""},
 	{"srun", "SLURM_PROCID", slurmSize, "", []string{"SLURM_JOB_ID", slurmStep}, "srun --mpi=pmi2 ...", ""},
 }
 
@@ -66,7 +73,8 @@ func find(getenv func(string) string) (*place, error) {
 			// The step in which the other launcher runs has tasks of its own.
 		case p.rank != found.rank || p.size != found.size:
 			return nil, fmt.Errorf("two launchers say different things: %s that this is rank %d of %d (%s, %s), %s that it is rank %d of %d (%s, %s); unset the variables of the one that did not start it",
-				found.name, found.rank, found.size, found.launcher.rank, found.launcher.size, p.name, p.rank, p.size, p.launcher.rank, p.launcher.size)
+				found.name, found.rank, found.size, found.launcher.rank, found.launcher.size, p.name, p.rank, p.size,
+				p.launcher.rank, p.launcher.size)
 		}
 	}
 	return found, nil
@@ -133,7 +141,8 @@ func besidePMIx(namespace string) []string {
 // each process would be rank 0 of 1.
 func onlyPMIx(getenv func(string) string) error {
 	rank, job := getenv(pmixRank), getenv(pmixJob)
-	if rank == "" || job == "" || slices.ContainsFunc(besidePMIx(job), func(size string) bool { return getenv(size) == "1" }) {
+	if rank == "" || job == "" || slices.ContainsFunc(besidePMIx(job),
+		func(size string) bool { return getenv(size) == "1" }) {
 		return nil
 	}
 	return fmt.Errorf("started as rank %s of %s by a launcher that speaks PMIx (%s and %s are set, as by prterun), which gompi does not: "+

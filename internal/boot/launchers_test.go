@@ -16,23 +16,31 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 	}{
 		{nil, "", 0, 0, false},
 		{vars{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, "", 0, 0, false},
-		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "Open MPI", 3, 4, true},
-		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "Open MPI", 3, 4, false},
+		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "Open MPI",
+			3, 4, true},
+		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "Open MPI",
+			3, 4, false},
 		{vars{"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec", 1, 4, false},
-		{vars{"MV2_COMM_WORLD_RANK": "2", "MV2_COMM_WORLD_SIZE": "4", "MV2_COMM_WORLD_LOCAL_SIZE": "4"}, "mpirun_rsh", 2, 4, true},
+		{vars{"MV2_COMM_WORLD_RANK": "2", "MV2_COMM_WORLD_SIZE": "4", "MV2_COMM_WORLD_LOCAL_SIZE": "4"}, "mpirun_rsh",
+			2, 4, true},
 		{vars{"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, "torchrun", 0, 4, true},
 		{vars{"WORLD_SIZE": "4"}, "", 0, 0, false},
 		{vars{"RANK": "4", "WORLD_SIZE": "4"}, "", 0, 0, false},
 		{vars{"RANK": "x", "WORLD_SIZE": "4"}, "", 0, 0, false},
-		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "1"}, "srun", 5, 6, true},
-		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "2"}, "srun", 5, 6, false},
+		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "1"},
+			"srun", 5, 6, true},
+		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "2"},
+			"srun", 5, 6, false},
 		{vars{"SLURM_STEP_ID": "interactive", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "6"}, "", 0, 0, false},
 		{vars{"SLURM_JOB_ID": "12", "SLURM_PROCID": "0", "SLURM_NTASKS": "6"}, "", 0, 0, false},
 		// One torchrun per node, started by srun: the step has tasks of its own.
-		{vars{"RANK": "5", "WORLD_SIZE": "8", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}, "torchrun", 5, 8, false},
+		{vars{"RANK": "5", "WORLD_SIZE": "8", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
+			"torchrun", 5, 8, false},
 		// Several that agree are one.
-		{vars{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}, "mpiexec", 1, 4, false},
-		{vars{"RANK": "1", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "Open MPI", 1, 2, false},
+		{vars{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"},
+			"mpiexec", 1, 4, false},
+		{vars{"RANK": "1", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "Open MPI",
+			1, 2, false},
 		// Variables left in an image count for nothing beside a launcher.
 		{vars{"RANK": "0", "WORLD_SIZE": "1", "PMI_RANK": "2", "PMI_SIZE": "4"}, "mpiexec", 2, 4, false},
 		{vars{"GOMPI_RANK": "1", "GOMPI_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"}, "gompirun", 1, 2, false},
@@ -46,8 +54,10 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 			if tt.by != "" {
 				t.Errorf("%v: no launcher, want %s", tt.env, tt.by)
 			}
-		case tt.by == "" || !strings.Contains(p.name, tt.by) || p.rank != tt.rank || p.size != tt.size || p.local != tt.local:
-			t.Errorf("%v: rank %d of %d, local %v, by %s; want %d of %d, %v, by %q", tt.env, p.rank, p.size, p.local, p.name, tt.rank, tt.size, tt.local, tt.by)
+		case tt.by == "" || !strings.Contains(p.name, tt.by) || p.rank != tt.rank || p.size != tt.size ||
+			p.local != tt.local:
+			t.Errorf("%v: rank %d of %d, local %v, by %s; want %d of %d, %v, by %q", tt.env, p.rank, p.size, p.local,
+				p.name, tt.rank, tt.size, tt.local, tt.by)
 		}
 	}
 }
@@ -55,7 +65,8 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 func TestLaunchersThatDisagreeAreBothNamed(t *testing.T) {
 	env := map[string]string{"RANK": "0", "WORLD_SIZE": "2", "PMI_RANK": "3", "PMI_SIZE": "4"}
 	_, err := find(func(name string) string { return env[name] })
-	for _, want := range []string{"mpiexec", "rank 3 of 4 (PMI_RANK, PMI_SIZE)", "torchrun", "rank 0 of 2 (RANK, WORLD_SIZE)"} {
+	for _, want := range []string{"mpiexec", "rank 3 of 4 (PMI_RANK, PMI_SIZE)", "torchrun",
+		"rank 0 of 2 (RANK, WORLD_SIZE)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
@@ -63,14 +74,17 @@ func TestLaunchersThatDisagreeAreBothNamed(t *testing.T) {
 }
 
 func TestRankZeroAloneReportsInFull(t *testing.T) {
-	for rank, want := range []string{"set GOMPI_RDZV to file:// and a folder", "see the error of rank 0 (if none was started, and SLURM_PROCID is left over: unset it"} {
-		env := map[string]string{"SLURM_STEP_ID": "0", "SLURM_PROCID": string(rune('0' + rank)), "SLURM_STEP_NUM_TASKS": "2"}
+	for rank, want := range []string{"set GOMPI_RDZV to file:// and a folder",
+		"see the error of rank 0 (if none was started, and SLURM_PROCID is left over: unset it"} {
+		env := map[string]string{"SLURM_STEP_ID": "0", "SLURM_PROCID": string(rune('0' + rank)),
+			"SLURM_STEP_NUM_TASKS": "2"}
 		p, err := find(func(name string) string { return env[name] })
 		if err != nil || p == nil {
 			t.Fatal(p, err)
 		}
 		text := p.refusal().Error()
-		if !strings.Contains(text, want) || strings.Contains(text, "\n") || (rank == 0) != strings.Contains(text, "srun --mpi=pmi2") {
+		if !strings.Contains(text, want) || strings.Contains(text, "\n") ||
+			(rank == 0) != strings.Contains(text, "srun --mpi=pmi2") {
 			t.Errorf("rank %d: %q, want one line with %q, and rank 0's with srun's", rank, text, want)
 		}
 	}
@@ -78,7 +92,8 @@ func TestRankZeroAloneReportsInFull(t *testing.T) {
 
 func TestLaunchersSayWhichProgramARankRuns(t *testing.T) {
 	for rank, want := range []string{"0", "0", "2", "2", "2"} { // the second has no ranks
-		env := map[string]string{"OMPI_COMM_WORLD_RANK": fmt.Sprint(rank), "OMPI_COMM_WORLD_SIZE": "5", "OMPI_APP_CTX_NUM_PROCS": "2 0 3"}
+		env := map[string]string{"OMPI_COMM_WORLD_RANK": fmt.Sprint(rank), "OMPI_COMM_WORLD_SIZE": "5",
+			"OMPI_APP_CTX_NUM_PROCS": "2 0 3"}
 		p, err := find(func(name string) string { return env[name] })
 		if err != nil || fmt.Sprint(p.program) != want {
 			t.Errorf("rank %d: program %d, %v; want %s", rank, p.program, err, want)
@@ -93,14 +108,17 @@ func TestALauncherThatSpeaksPMIxAloneIsRefused(t *testing.T) {
 		env  vars
 		want string // in the error, "" for none
 	}{
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1"}, "rank 0 of prterun-vm-7@1 by a launcher that speaks PMIx (PMIX_RANK and PMIX_NAMESPACE are set"},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1"},
+			"rank 0 of prterun-vm-7@1 by a launcher that speaks PMIx (PMIX_RANK and PMIX_NAMESPACE are set"},
 		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "prterun-vm-7@1"}, "start it by gompirun -np N "},
 		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "x"}, "GOMPI_BOOT=alone"},
 		{vars{"PMIX_RANK": "0"}, ""},
 		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "x", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, ""},
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, ""},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0",
+			"SLURM_STEP_NUM_TASKS": "1"}, ""},
 		// prterun in a step of one task, and in an image that has torchrun's variables.
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, "PMIX_RANK"},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0",
+			"SLURM_STEP_NUM_TASKS": "1"}, "PMIX_RANK"},
 		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "RANK": "0", "WORLD_SIZE": "1"}, "PMIX_RANK"},
 		{nil, ""},
 	} {

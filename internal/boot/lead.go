@@ -18,7 +18,8 @@ const meetTime = 2 * time.Minute
 
 // lead is rank 0's part: lead starts a server, announces its address by publish, and waits until
 // all ranks have joined. Then it calls met.
-func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*client, error) {
+func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error,
+	met func()) (*client, error) {
 	limit := meetTime
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)*9/10) // so that all ranks get the reason before their own contexts end
@@ -44,7 +45,8 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 
 // follow is the part of every other rank: it tries the endpoints of lookup until rank 0 answers.
 // lookup returns groups of endpoints, the best first.
-func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*client, error) {
+func follow(ctx context.Context, rank int,
+	lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*client, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {

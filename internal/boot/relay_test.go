@@ -127,7 +127,8 @@ func wantForged(t *testing.T, s *client, lost world.Rank) {
 	if e[0].Kind == Revoked { // rank 0 hears itself
 		e = next(t, s)
 	}
-	if e[0].Kind != Died || e[0].Rank != lost || !strings.Contains(string(e[0].Text), "data that the other end has not sent") {
+	if e[0].Kind != Died || e[0].Rank != lost ||
+		!strings.Contains(string(e[0].Text), "data that the other end has not sent") {
 		t.Errorf("rank %d hears %+v: %s", s.info.Rank, e, e[0].Text)
 	}
 	for _, e := range e {

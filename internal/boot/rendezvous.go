@@ -69,12 +69,14 @@ const (
 // identity of the process that answers there.
 func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 	if len(token) < leastToken {
-		return nil, fmt.Errorf("%s has %d characters, want at least %d: openssl rand -hex 16 makes one", env.Token, len(token), leastToken)
+		return nil, fmt.Errorf("%s has %d characters, want at least %d: openssl rand -hex 16 makes one", env.Token,
+			len(token), leastToken)
 	}
 	addr := os.Getenv(env.TorchMasterAddr)
 	port, err := strconv.Atoi(os.Getenv(env.TorchMasterPort))
 	if err != nil || port < 1 || port+masterPorts > 65535 {
-		return nil, fmt.Errorf("%s=%q: want a port, with %d more after it", env.TorchMasterPort, os.Getenv(env.TorchMasterPort), masterPorts)
+		return nil, fmt.Errorf("%s=%q: want a port, with %d more after it", env.TorchMasterPort,
+			os.Getenv(env.TorchMasterPort), masterPorts)
 	}
 	mac := hmac.New(sha256.New, []byte(token))
 	fmt.Fprintf(mac, "gompi job %s %d %s", p.name, p.size, p.job)

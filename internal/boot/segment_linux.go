@@ -73,7 +73,8 @@ func (in *Info) share(ctx context.Context, own segmentSocket, name string) (err 
 		return err
 	}
 	if s.Ranks() != in.LocalSize || s.WorldRank(in.LocalRank) != in.Rank || !s.Rank(in.LocalRank).Join() {
-		return fmt.Errorf("the host's segment has no place for rank %d, %d of %d here", in.Rank, in.LocalRank, in.LocalSize)
+		return fmt.Errorf("the host's segment has no place for rank %d, %d of %d here", in.Rank, in.LocalRank,
+			in.LocalSize)
 	}
 	in.Segment, in.Bells, in.flight = s, bells, s.Rank(in.LocalRank)
 	return nil
@@ -110,18 +111,19 @@ func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, [
 		return s, bells, nil
 	}
 	fds := append([]int{s.FD()}, bells...)
-	d := sockets.Acceptor{MaxPending: len(ranks) + rank0.MorePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
-		caller, ok := conn.(*net.UnixConn)
-		if !ok || in.admit(caller) != nil {
-			return nil
-		}
-		return func() {
-			defer conn.Close()
-			if give(ctx, caller, fds) == nil && left.Add(-1) == 0 {
-				own.close()
+	d := sockets.Acceptor{MaxPending: len(ranks) + rank0.MorePending, Timeout: shareTime,
+		Authenticate: func(conn net.Conn) func() {
+			caller, ok := conn.(*net.UnixConn)
+			if !ok || in.admit(caller) != nil {
+				return nil
 			}
-		}
-	}}
+			return func() {
+				defer conn.Close()
+				if give(ctx, caller, fds) == nil && left.Add(-1) == 0 {
+					own.close()
+				}
+			}
+		}}
 	d.Serve(own.ln)
 	return s, bells, nil
 }

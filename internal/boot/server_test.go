@@ -94,7 +94,8 @@ func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	var all sync.WaitGroup
 	for r, s := range ranks {
 		in := s.Info()
-		if in.Rank != world.Rank(r) || in.Size != 5 || in.LocalRank != world.LocalRank(r) || in.LocalSize != 5 || in.Nodes != 1 || in.JobID != ranks[0].info.JobID || in.Secret != ranks[0].info.Secret {
+		if in.Rank != world.Rank(r) || in.Size != 5 || in.LocalRank != world.LocalRank(r) || in.LocalSize != 5 ||
+			in.Nodes != 1 || in.JobID != ranks[0].info.JobID || in.Secret != ranks[0].info.Secret {
 			t.Errorf("rank %d has %+v", r, in)
 		}
 		all.Go(func() {
@@ -119,7 +120,8 @@ func TestNewsReachesRanksWithoutAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range ranks {
-		if e := next(t, s); len(e) != 1 || e[0].Kind != Revoked || e[0].Rank != 2 || e[0].Comm != 7 || string(e[0].Text) != "why" {
+		if e := next(t, s); len(e) != 1 || e[0].Kind != Revoked || e[0].Rank != 2 || e[0].Comm != 7 ||
+			string(e[0].Text) != "why" {
 			t.Errorf("rank %d hears %+v", s.info.Rank, e)
 		}
 	}
@@ -133,7 +135,8 @@ func TestNewsReachesRanksWithoutAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range ranks[:3] {
-		if e := next(t, s); len(e) != 1 || e[0].Kind != Terminate || string(e[0].Text) != "rank 1 aborted the job with status 9: no disk" {
+		if e := next(t, s); len(e) != 1 || e[0].Kind != Terminate ||
+			string(e[0].Text) != "rank 1 aborted the job with status 9: no disk" {
 			t.Errorf("rank %d hears %+v", s.info.Rank, e)
 		}
 	}

@@ -121,7 +121,8 @@ func fromProgram(stack []byte) []byte {
 }
 
 // ownPackages are the prefixes of functions' names in the runtime and in this library.
-var ownPackages = []string{"runtime.", "os/signal.", "os.", "sync.", "time.", "context.", "internal/", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/mpi/", "gompi/transport/"}
+var ownPackages = []string{"runtime.", "os/signal.", "os.", "sync.", "time.", "context.", "internal/", "gompi/comm.",
+	"gompi/comm/", "gompi/internal/", "gompi/mpi/", "gompi/transport/"}
 
 // ofLibrary is the order of a stack that is not the program's.
 const ofLibrary = 3

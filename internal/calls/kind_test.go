@@ -26,14 +26,16 @@ func TestEveryCallHasARow(t *testing.T) {
 	}
 	for k, row := range Table[Count:] {
 		if name := row.Name; name != row.MPI || name != "" && Functions[name] != Kind(Count+k) {
-			t.Errorf("call %d is named %q and %q: want Count above it, or one of MPI's functions, once", Count+k, name, row.MPI)
+			t.Errorf("call %d is named %q and %q: want Count above it, or one of MPI's functions, once", Count+k,
+				name, row.MPI)
 		}
 	}
 }
 
 func TestNamesOfMPI(t *testing.T) {
 	for k, want := range map[Kind]string{
-		ReduceScatterBlock: "MPI_Ireduce_scatter_block", Dup: "MPI_Comm_idup", Split: "MPI_Comm_split", Send: "MPI_Isend",
+		ReduceScatterBlock: "MPI_Ireduce_scatter_block", Dup: "MPI_Comm_idup", Split: "MPI_Comm_split",
+		Send:  "MPI_Isend",
 		Probe: "MPI_Probe", Alloc: "", None: "",
 	} {
 		if got := k.MPINonblocking(); got != want {

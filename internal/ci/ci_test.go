@@ -86,7 +86,8 @@ passes`
 func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
 	stress.Long(t, "it builds this program")
 	bin := t.TempDir() // all that the script needs but for C compilers
-	for _, name := range []string{"bash", "git", "go", "gofmt", "grep", "mktemp", "dirname", "tee", "tail", "sed", "rm", "awk", "sort", "cat", "wc"} {
+	for _, name := range []string{"bash", "git", "go", "gofmt", "grep", "mktemp", "dirname", "tee", "tail", "sed", "rm",
+		"awk", "sort", "cat", "wc"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("it needs %s", name)
@@ -134,7 +135,8 @@ func TestTheTallyBeginsAnewWhenCodeChanges(t *testing.T) {
 		cmd.Dir = dir
 		// A caller's GIT_DIR or configuration must not lead git elsewhere.
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "QUIET=2", "BUSY=1", "TALLY="+filepath.Join(dir, ".git", "tally"))
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "QUIET=2", "BUSY=1",
+			"TALLY="+filepath.Join(dir, ".git", "tally"))
 		out, _ := cmd.CombinedOutput()
 		return string(out)
 	}

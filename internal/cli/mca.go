@@ -37,10 +37,14 @@ type parameters func(names ...string) string
 // twins are the translated parameters.
 func twins() []twin {
 	return []twin{
-		{params: []string{"plm_rsh_agent", "plm_ssh_agent", "plm_rsh_args", "plm_ssh_args"}, flag: "rsh", values: mcaLogin, lineOnly: true},
-		{params: []string{"orte_default_hostfile", "prte_default_hostfile"}, flag: "hostfile", lineOnly: true, unless: []string{"hostfile", "host"}},
-		{params: []string{"btl_tcp_if_include", "btl_tcp_if_exclude"}, flag: "iface", ours: "GOMPI_IFACE", values: mcaInterfaces},
-		{params: []string{"btl_tcp_port_min_v4", "btl_tcp_port_range_v4", "btl_tcp_port_min_v6", "btl_tcp_port_range_v6"}, flag: "port-range",
+		{params: []string{"plm_rsh_agent", "plm_ssh_agent", "plm_rsh_args", "plm_ssh_args"}, flag: "rsh",
+			values: mcaLogin, lineOnly: true},
+		{params: []string{"orte_default_hostfile", "prte_default_hostfile"}, flag: "hostfile", lineOnly: true,
+			unless: []string{"hostfile", "host"}},
+		{params: []string{"btl_tcp_if_include", "btl_tcp_if_exclude"}, flag: "iface", ours: "GOMPI_IFACE",
+			values: mcaInterfaces},
+		{params: []string{"btl_tcp_port_min_v4", "btl_tcp_port_range_v4", "btl_tcp_port_min_v6",
+			"btl_tcp_port_range_v6"}, flag: "port-range",
 			ours: "GOMPI_PORT_RANGE", values: mcaPorts},
 		{params: []string{"mca_base_env_list"}, flag: "x-all", values: mcaExports},
 		{params: []string{"rmaps_base_mapping_policy", "rmaps_default_mapping_policy"}, flag: "map-by"},
@@ -49,7 +53,8 @@ func twins() []twin {
 		{params: []string{"hwloc_base_cpu_list", "hwloc_base_cpu_set", "hwloc_default_cpu_list"}, flag: "cpu-list"},
 		{params: []string{"orte_rankfile", "rmaps_rank_file_path", "rmaps_rankfile_path"}, flag: "rankfile"},
 		{params: []string{"rmaps_base_n_pernode"}, flag: "nproc-per-node"},
-		{params: []string{"rmaps_base_oversubscribe", "rmaps_base_no_oversubscribe"}, flag: "oversubscribe", values: mcaOversubscribe},
+		{params: []string{"rmaps_base_oversubscribe", "rmaps_base_no_oversubscribe"}, flag: "oversubscribe",
+			values: mcaOversubscribe},
 	}
 }
 
@@ -135,11 +140,13 @@ var unlike = []struct {
 	why     string // reason to ignore it
 }{
 	{regexp.MustCompile(`^mca_base_env_list_delimiter$`), "", "it belongs to mca_base_env_list"},
-	{regexp.MustCompile(`^(oob|prte|orte|ptl|pmix|if)_(.*_)?if_(include|exclude)$`), "", "gompirun reaches its agents over ssh alone"},
+	{regexp.MustCompile(`^(oob|prte|orte|ptl|pmix|if)_(.*_)?if_(include|exclude)$`), "",
+		"gompirun reaches its agents over ssh alone"},
 	{regexp.MustCompile(`_(if_(include|exclude|seq)|if_list|ipaddr_include|ipaddr_exclude|devices|device_list)$`),
 		"type -iface LIST for TCP, or -x UCX_NET_DEVICES=LIST for UCX", ""},
 	{regexp.MustCompile(`_no_schedule_local$`), others, ""},
-	{regexp.MustCompile(`(_hostfile|_dash_host|_machinefile|^rmaps_seq_.*|_add_host)$`), "type -H LIST or -hostfile F", ""},
+	{regexp.MustCompile(`(_hostfile|_dash_host|_machinefile|^rmaps_seq_.*|_add_host)$`),
+		"type -H LIST or -hostfile F", ""},
 	{regexp.MustCompile(`(_env_list(_internal)?|_set_env|_fwd_environment|_unset_env)$`), "type -x NAME=VALUE", ""},
 }
 
@@ -169,7 +176,8 @@ func (s *Set) mcaFlags(used *usedHabits) (flags []string, err error) {
 		for _, value := range values {
 			f := s.lookup(t.flag)
 			if f == nil {
-				return nil, fmt.Errorf("-%s %s: it is for the whole job: want it before the first program", first.flag, first.name)
+				return nil, fmt.Errorf("-%s %s: it is for the whole job: want it before the first program",
+					first.flag, first.name)
 			}
 			flags = append(flags, "--"+f.Name+"="+value)
 		}

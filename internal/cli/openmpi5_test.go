@@ -27,7 +27,8 @@ func TestTheLetterSTakesRanksOnly(t *testing.T) {
 
 func TestTimesOfOpenMPI(t *testing.T) {
 	for clock, want := range map[string]string{
-		"9": "9", "70000": "70000", "90s": "90s", "1:05": "65", "1:00:00:01": "86401", "": "", "1:x": "", "1:2:3:4:5": "", "1:": "",
+		"9": "9", "70000": "70000", "90s": "90s", "1:05": "65", "1:00:00:01": "86401", "": "", "1:x": "",
+		"1:2:3:4:5": "", "1:": "",
 	} {
 		if got, ok := clockSeconds(clock); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", clock, got, ok, want)

@@ -9,7 +9,8 @@ import (
 )
 
 func FuzzQuotedWordsPassThroughAShellUnchanged(f *testing.F) {
-	for _, s := range []string{"", "plain", "two words", "it's", `"`, `\`, "$HOME `id` $(id)", "-n", "a\nb", "*?[]{}~#!&|;<>", "'''", "äöü"} {
+	for _, s := range []string{"", "plain", "two words", "it's", `"`, `\`, "$HOME `id` $(id)", "-n", "a\nb",
+		"*?[]{}~#!&|;<>", "'''", "äöü"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

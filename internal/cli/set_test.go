@@ -123,10 +123,12 @@ func TestNothingFromTheProgramOnIsTouched(t *testing.T) {
 func TestOperandsMayStandBetweenFlags(t *testing.T) {
 	c := newCommand()
 	operands, err := c.ParseAll([]string{"bcast", "-np", "4", "scan", "-q", "--", "-x", "-tag-output"})
-	if want := []string{"bcast", "scan", "-x"}; err != nil || !slices.Equal(operands, want) || c.np != 4 || !c.quiet || !c.tag {
+	if want := []string{"bcast", "scan", "-x"}; err != nil || !slices.Equal(operands, want) || c.np != 4 ||
+		!c.quiet || !c.tag {
 		t.Errorf("operands %q, error %v, flags %s; want %q, -np 4, -q and -tag-output", operands, err, c.state(), want)
 	}
-	if _, err := c.ParseAll([]string{"bcast", "-np", "x"}); err == nil || err.Error() != `-np "x": want a whole number, 1 or more` {
+	if _, err := c.ParseAll([]string{"bcast", "-np", "x"}); err == nil ||
+		err.Error() != `-np "x": want a whole number, 1 or more` {
 		t.Errorf("-np x behind an operand: %v, want an error that quotes it", err)
 	}
 }
@@ -163,8 +165,9 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 		{"-o out prog", "-o out: type -outfile-pattern F and -errfile-pattern F, with %r for the rank"},
 		{"--display map,foo prog", "-display map,foo: want map or bindings of it"},
 		{"--output=file prog", "-output file: want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
-		{"-N2 -p gpu --gres gpu:2 -np 4 python a.py 'x", "-p gpu --gres gpu:2: hosts, and what they have, are given to a job when it is made. " +
-			`Type: salloc -N2 -p gpu --gres gpu:2 gompirun -np 4 python a.py ''\''x'; or, inside a job: gompirun -nnodes 2 -np 4 python a.py ''\''x'`},
+		{"-N2 -p gpu --gres gpu:2 -np 4 python a.py 'x",
+			"-p gpu --gres gpu:2: hosts, and what they have, are given to a job when it is made. " +
+				`Type: salloc -N2 -p gpu --gres gpu:2 gompirun -np 4 python a.py ''\''x'; or, inside a job: gompirun -nnodes 2 -np 4 python a.py ''\''x'`},
 		{"-G2 prog", "-G2: hosts, and what they have, are given to a job when it is made. Type: salloc -G2 gompirun prog; or, inside a job: gompirun prog"},
 		{"-N 2 --time=1:00:00 prog", "--time=1:00:00: hosts, and what they have, are given to a job when it is made. " +
 			"Type: salloc -N2 --time=1:00:00 gompirun prog; or, inside a job: gompirun -nnodes 2 -timeout 3600 prog"},
@@ -195,7 +198,8 @@ func TestHelpIsAnErrorOfItsOwn(t *testing.T) {
 		}
 	}
 	var asked *HelpError
-	for args, all := range map[string]bool{"-h all": true, "--help all": true, "--help=all": true, "-h prog": false, "-h": false} {
+	for args, all := range map[string]bool{"-h all": true, "--help all": true, "--help=all": true, "-h prog": false,
+		"-h": false} {
 		if _, err := newCommand().Parse(strings.Fields(args)); !errors.As(err, &asked) || asked.All != all {
 			t.Errorf("%s: %v, %+v, want a HelpError of all: %v", args, err, asked, all)
 		}
@@ -209,9 +213,12 @@ func TestHelpIsAnErrorOfItsOwn(t *testing.T) {
 
 func TestHabitsAreTranslatedOrSayOneLine(t *testing.T) {
 	tests := []struct{ args, state, note string }{
-		{"-mca btl tcp,self -mca pml ob1 --mca x y prog", "", "gompirun: -mca is ignored: gompi has no MCA parameters (btl, pml, x)"},
-		{"--allow-run-as-root -np 2 prog", "np=2", "gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
-		{"--allow_run_as_root --allow-run-as-root prog", "", "gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
+		{"-mca btl tcp,self -mca pml ob1 --mca x y prog", "",
+			"gompirun: -mca is ignored: gompi has no MCA parameters (btl, pml, x)"},
+		{"--allow-run-as-root -np 2 prog", "np=2",
+			"gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
+		{"--allow_run_as_root --allow-run-as-root prog", "",
+			"gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
 		{"--prefix=/opt/mpi prog", "", "gompirun: -prefix is ignored: nothing has to be installed at the same place on every host (/opt/mpi)"},
 		{"-launcher ssh -np 2 prog", "np=2", "gompirun: -launcher is ignored: gompirun chooses itself how to reach a host (ssh)"},
 		{"-genv A 1 -genvlist B,C -envlist D prog", "x=[D] x-all=[A=1 B C]", ""},
@@ -273,7 +280,8 @@ func TestEveryHabitHasOneAnswer(t *testing.T) {
 
 // Building the table takes longer than all else about an ordinary command line.
 func TestHabitsAreNotLookedAtInVain(t *testing.T) {
-	for args, want := range map[string]bool{"-np 2 -q -N2 --hostfile=f prog -l": false, "-np 2 -l prog": true, "-nq 2 prog": true} {
+	for args, want := range map[string]bool{"-np 2 -q -N2 --hostfile=f prog -l": false, "-np 2 -l prog": true,
+		"-nq 2 prog": true} {
 		looked := false
 		c := newCommand()
 		c.Habits(func() []Habit {
@@ -305,7 +313,8 @@ func TestDistanceCountsSlips(t *testing.T) {
 }
 
 func FuzzParseNeverTouchesTheProgram(f *testing.F) {
-	for _, s := range []string{"-np\x004", "--mca\x00a\x00b", "-x\x00=\x00-h", "-n4\x00-N=2", "--\x00prog", "-output\x00tag", "---"} {
+	for _, s := range []string{"-np\x004", "--mca\x00a\x00b", "-x\x00=\x00-h", "-n4\x00-N=2", "--\x00prog",
+		"-output\x00tag", "---"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -324,7 +333,8 @@ func FuzzParseNeverTouchesTheProgram(f *testing.F) {
 func TestTimesOfSlurmAreSeconds(t *testing.T) {
 	for given, want := range map[string]string{
 		"10": "600", "1:30": "90", "1:00:00": "3600", "2-12": "216000", "1-0:30": "88200", "1-00:00:05": "86405",
-		"0": "", "UNLIMITED": "", "-1": "", "": "", "1:2:3:4": "", "1-": "", "x": "", "99999999999999999999": "", "1:x": "", "1-1-1": "",
+		"0": "", "UNLIMITED": "", "-1": "", "": "", "1:2:3:4": "", "1-": "", "x": "", "99999999999999999999": "",
+		"1:x": "", "1-1-1": "",
 	} {
 		var flags []string
 		if want != "" {

@@ -11,7 +11,8 @@ func torchHabits() []Habit {
 	const files = "-output-filename DIR keeps what each rank writes in files, too"
 	return []Habit{
 		{Names: []string{"rdzv-backend"}, Args: 1, To: ownBackends, Why: "the nodes of a job meet at gompirun"},
-		{Names: []string{"rdzv-conf"}, Args: 1, To: rendezvousTimes, Why: "want join_timeout or last_call_timeout of it"},
+		{Names: []string{"rdzv-conf"}, Args: 1, To: rendezvousTimes,
+			Why: "want join_timeout or last_call_timeout of it"},
 		{Names: []string{"monitor-interval"}, Args: 1, Why: "gompirun is notified at once when a rank ends"},
 		{Names: []string{"start-method"}, Args: 1, Why: "every rank is a process of its own"},
 		{Names: []string{"role"}, Args: 1, Why: "every rank has the role default"},
@@ -21,12 +22,14 @@ func torchHabits() []Habit {
 		{Names: []string{"tee"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
 		{Names: []string{"t"}, Args: 1, To: teeOrTime, Instead: "torchrun's -t takes 0 to 3, or as in 0:3,1:1; " +
 			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
-		{Names: []string{"redirects", "r", "logs-specs", "duplicate-stdout-filters", "duplicate-stderr-filters"}, Args: 1, Why: files},
+		{Names: []string{"redirects", "r", "logs-specs", "duplicate-stdout-filters", "duplicate-stderr-filters"},
+			Args: 1, Why: files},
 		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix},
 		{Names: []string{"event-log-handler"}, Args: 1, Why: verbose},
 		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
 		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},
-		{Names: []string{"print-completion"}, Args: 1, Instead: "gompirun has no script that completes its flags; type -h for the list"},
+		{Names: []string{"print-completion"}, Args: 1,
+			Instead: "gompirun has no script that completes its flags; type -h for the list"},
 	}
 }
 
@@ -71,7 +74,8 @@ func teeOrTime(args []string) []string {
 		if !both && part == args[0] {
 			rank, stream = "0", part
 		}
-		if _, err := strconv.ParseUint(rank, 10, 31); err != nil || len(stream) != 1 || !strings.Contains("0123", stream) {
+		if _, err := strconv.ParseUint(rank, 10, 31); err != nil || len(stream) != 1 ||
+			!strings.Contains("0123", stream) {
 			return nil
 		}
 	}

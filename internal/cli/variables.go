@@ -13,9 +13,11 @@ import (
 // --nnodes: with a value, and without.
 var (
 	torchValues = []string{
-		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "monitor-interval",
+		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts",
+		"monitor-interval",
 		"start-method", "event-log-handler", "role", "log-dir", "redirects", "tee", "log-line-prefix-template",
-		"local-ranks-filter", "duplicate-stdout-filters", "duplicate-stderr-filters", "node-rank", "master-addr", "master-port",
+		"local-ranks-filter", "duplicate-stdout-filters", "duplicate-stderr-filters", "node-rank", "master-addr",
+		"master-port",
 		"local-addr", "signals-to-handle", "shutdown-timeout",
 	}
 	torchSwitches = []string{"standalone", "module", "no-python", "run-path", "virtual-local-rank"}
@@ -23,7 +25,8 @@ var (
 
 // torchOthers are other variables for torchrun's flags, used if the PET_ variable is unset.
 var torchOthers = map[string]string{
-	"shutdown-timeout": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
+	"shutdown-timeout":         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
+	"log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
 }
 
 // A Variable is an environment variable for a flag of another launcher.
@@ -65,8 +68,10 @@ func TorchVariables(lookup func(string) (string, bool)) (set []Variable) {
 // Variables of Open MPI, hydra and Intel's mpiexec with the login command for other hosts, and
 // with its arguments.
 var (
-	loginCommands = []string{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}
-	loginArgs     = []string{"OMPI_MCA_plm_rsh_args", "OMPI_MCA_plm_ssh_args", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}
+	loginCommands = []string{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_agent",
+		"HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}
+	loginArgs = []string{"OMPI_MCA_plm_rsh_args", "OMPI_MCA_plm_ssh_args", "PRTE_MCA_plm_ssh_args",
+		"HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}
 )
 
 // LoginVariables returns the environment's login command for other hosts and its variables, "" if

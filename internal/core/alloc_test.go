@@ -41,7 +41,8 @@ func TestAllocatedMemoryIsZeroedAlignedAndFitForCollectives(t *testing.T) {
 }
 
 func TestAbortNeverEndsAJobWithStatusZero(t *testing.T) {
-	for code, want := range map[int]string{0: "status 1:", 3: "status 3:", 256: "status 1:", 257: "status 1:", -1: "status 255:"} {
+	for code, want := range map[int]string{0: "status 1:", 3: "status 3:", 256: "status 1:", 257: "status 1:",
+		-1: "status 255:"} {
 		errs := outcomes(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == 0 {
 				return c.Abort(code, "a test")

@@ -73,7 +73,8 @@ func useVector(ctx context.Context, c *comm.Comm, v []int64, i int) error {
 	check := func(what string, want func(j int) int64) error {
 		for j := range v {
 			if v[j] != want(j) {
-				return fmt.Errorf("round %d, %d elements: %s: element %d is %d, want %d", i, len(v), what, j, v[j], want(j))
+				return fmt.Errorf("round %d, %d elements: %s: element %d is %d, want %d", i, len(v), what, j,
+					v[j], want(j))
 			}
 		}
 		return nil
@@ -123,7 +124,8 @@ func TestMemoryThatNoMachineHasIsAnError(t *testing.T) {
 func TestMissingMemoryOfOneRankIsReported(t *testing.T) {
 	err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 0 { // alone
-			if _, err := allocLocal(c, 1<<50); !errors.Is(err, comm.ErrMemory) || !strings.Contains(err.Error(), "alloc_local") {
+			if _, err := allocLocal(c, 1<<50); !errors.Is(err, comm.ErrMemory) ||
+				!strings.Contains(err.Error(), "alloc_local") {
 				return fmt.Errorf("8 PiB: %v", err)
 			}
 			if _, err := allocLocal(c, -1); !errors.Is(err, comm.ErrArgument) {
@@ -165,7 +167,8 @@ func TestMemoryOfAFailedCollectiveIsNotUsedAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := comm.Allreduce(ctx, d, v, v, []comm.Op{comm.Sum, comm.Max}[c.Rank()]); !errors.Is(err, comm.ErrMismatch) && d.Err() == nil {
+		if err := comm.Allreduce(ctx, d, v, v, []comm.Op{comm.Sum, comm.Max}[c.Rank()]); !errors.Is(err,
+			comm.ErrMismatch) && d.Err() == nil {
 			return fmt.Errorf("ranks that differ: %v", err)
 		}
 		if err := freeLocal(d, v); err != nil {
@@ -186,7 +189,8 @@ func TestMemoryOfAFailedCollectiveIsNotUsedAgain(t *testing.T) {
 }
 
 func TestMembersMakeGroupsThatShareMemory(t *testing.T) {
-	for name, f := range map[string]rankFunc{"alone": membersAloneMakeAGroup, "at the same time": groupsAreMadeAtTheSameTime} {
+	for name, f := range map[string]rankFunc{"alone": membersAloneMakeAGroup,
+		"at the same time": groupsAreMadeAtTheSameTime} {
 		p := map[string]int{"alone": 4, "at the same time": 3}[name]
 		err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
 			if err := f(ctx, c); err != nil || c.Rank()%2 == 1 {

@@ -57,7 +57,8 @@ var steady = []struct {
 	}},
 	{"messages with ProcNull", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		r, s := comm.Irecv(c, comm.ProcNull, 0, y), comm.Isend(c, comm.ProcNull, 0, x)
-		return errors.Join(comm.WaitAll(ctx, r, s), second(comm.Sendrecv(ctx, c, comm.ProcNull, 0, x, comm.ProcNull, 0, y)))
+		return errors.Join(comm.WaitAll(ctx, r, s),
+			second(comm.Sendrecv(ctx, c, comm.ProcNull, 0, x, comm.ProcNull, 0, y)))
 	}},
 	{"Iallreduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		return second(c.Iallreduce(comm.Of(x), comm.Of(y), comm.Sum).Wait(ctx))
@@ -261,8 +262,10 @@ func TestWindowsInMemoryAllocateNothing(t *testing.T) {
 			return 0, err
 		}
 		a, err := perStep(ctx, c, func() error {
-			return errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum), w.Accumulate(1, 0, long, comm.Max),
-				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half), column.Accumulate(1, 0, half, comm.Sum),
+			return errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum),
+				w.Accumulate(1, 0, long, comm.Max),
+				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half),
+				column.Accumulate(1, 0, half, comm.Sum),
 				w.Flush(ctx, 1))
 		})
 		return a, errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))

@@ -51,7 +51,8 @@ func exchangeParcels(ctx context.Context, c *comm.Comm, form, scale int, inPlace
 	err := alltoallw(ctx, c, form, send, recv)
 	for i := range p {
 		if got, want := recv[i].HostSlice(), parcel(i, me, scale); err == nil && string(got) != string(want) {
-			err = fmt.Errorf("form %d, scale %d, in place %v: %d bytes from rank %d differ from what it sent", form, scale, inPlace, len(want), i)
+			err = fmt.Errorf("form %d, scale %d, in place %v: %d bytes from rank %d differ from what it sent", form,
+				scale, inPlace, len(want), i)
 		}
 	}
 	return err
@@ -102,7 +103,8 @@ func TestAlltoallwOfDeviceMemory(t *testing.T) {
 		send, recv := make([]comm.Buffer, 3), make([]comm.Buffer, 3)
 		for i := range 3 {
 			kind := c.Rank() + i
-			send[i], recv[i] = bufferOf(parcel(c.Rank(), i, 10), kind), bufferOf(make([]byte, len(parcel(i, c.Rank(), 10))), kind)
+			send[i], recv[i] = bufferOf(parcel(c.Rank(), i, 10), kind),
+				bufferOf(make([]byte, len(parcel(i, c.Rank(), 10))), kind)
 			for _, b := range []*comm.Buffer{&send[i], &recv[i]} {
 				if (c.Rank()+i)%2 == 0 {
 					there, err := d.Alloc(b.Type(), b.Len())
@@ -164,8 +166,10 @@ func TestAlltoallwOfDifferentTypesIsAMismatch(t *testing.T) {
 						err = next(ctx, c)
 					}
 					want := fmt.Sprintf("rank 0 expected %d bytes of float64 from rank %d, which sends %d bytes of int64", 8*n, odd, 8*n)
-					if problem := wrongMismatch(err, odd, "alltoallw"); problem != nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("%s, form %d, %d elements: rank %d: got %v, want %q", name, form, n, c.Rank(), err, want)
+					if problem := wrongMismatch(err, odd, "alltoallw"); problem != nil ||
+						!strings.Contains(err.Error(), want) {
+						t.Errorf("%s, form %d, %d elements: rank %d: got %v, want %q", name, form, n,
+							c.Rank(), err, want)
 					}
 					return nil
 				})

@@ -22,33 +22,59 @@ func TestWrongArgumentsAreFoundBeforeAnythingIsSent(t *testing.T) {
 	tryBad(t, []badCall{
 		{"bcast root", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, 3, x(1)) }},
 		{"bcast root of 33 bits", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, 1<<32, x(1)) }},
-		{"reduce root of 33 bits", func(x_ ctxt, c cm) error { return comm.Reduce(x_, c, 1<<32|1, x(1), x(1), comm.Sum) }},
+		{"reduce root of 33 bits", func(x_ ctxt, c cm) error {
+			return comm.Reduce(x_, c, 1<<32|1, x(1), x(1), comm.Sum)
+		}},
 		{"gather root of 33 bits", func(x_ ctxt, c cm) error { return comm.Gather(x_, c, 1<<32, x(1), x(3)) }},
-		{"gatherv root of 33 bits", func(x_ ctxt, c cm) error { return comm.Gatherv(x_, c, 1<<32, x(1), x(3), three(1, 1, 1), nil) }},
+		{"gatherv root of 33 bits", func(x_ ctxt, c cm) error {
+			return comm.Gatherv(x_, c, 1<<32, x(1), x(3), three(1, 1, 1), nil)
+		}},
 		{"scatter root of 33 bits", func(x_ ctxt, c cm) error { return comm.Scatter(x_, c, 1<<32, x(3), x(1)) }},
-		{"scatterv root of 33 bits", func(x_ ctxt, c cm) error { return comm.Scatterv(x_, c, 1<<32, x(3), x(1), three(1, 1, 1), nil) }},
-		{"ibcast root of 33 bits", func(x_ ctxt, c cm) error { return second(c.Ibcast(1<<32, comm.Of(x(1))).Wait(x_)) }},
-		{"persistent root of 33 bits", func(x_ ctxt, c cm) error { return second(c.BcastInit(1<<32, comm.Of(x(1))).Start().Wait(x_)) }},
+		{"scatterv root of 33 bits", func(x_ ctxt, c cm) error {
+			return comm.Scatterv(x_, c, 1<<32, x(3), x(1), three(1, 1, 1), nil)
+		}},
+		{"ibcast root of 33 bits", func(x_ ctxt, c cm) error {
+			return second(c.Ibcast(1<<32, comm.Of(x(1))).Wait(x_))
+		}},
+		{"persistent root of 33 bits", func(x_ ctxt, c cm) error {
+			return second(c.BcastInit(1<<32, comm.Of(x(1))).Start().Wait(x_))
+		}},
 		{"bcast root below", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, -1, x(1)) }},
 		{"reduce root", func(x_ ctxt, c cm) error { return comm.Reduce(x_, c, 7, x(1), x(1), comm.Sum) }},
 		{"allreduce lengths", func(x_ ctxt, c cm) error { return comm.Allreduce(x_, c, x(2), x(3), comm.Sum) }},
 		{"scan lengths", func(x_ ctxt, c cm) error { return comm.Scan(x_, c, x(3), x(2), comm.Sum) }},
 		{"exscan lengths", func(x_ ctxt, c cm) error { return comm.Exscan(x_, c, x(3), nil, comm.Sum) }},
-		{"reducescatterblock", func(x_ ctxt, c cm) error { return comm.ReduceScatterBlock(x_, c, x(7), x(2), comm.Sum) }},
-		{"reducescatter few counts", func(x_ ctxt, c cm) error { return comm.ReduceScatter(x_, c, x(2), x(1), []int{1, 1}, comm.Sum) }},
-		{"reducescatter no counts", func(x_ ctxt, c cm) error { return comm.ReduceScatter(x_, c, x(2), x(1), nil, comm.Sum) }},
+		{"reducescatterblock", func(x_ ctxt, c cm) error {
+			return comm.ReduceScatterBlock(x_, c, x(7), x(2), comm.Sum)
+		}},
+		{"reducescatter few counts", func(x_ ctxt, c cm) error {
+			return comm.ReduceScatter(x_, c, x(2), x(1), []int{1, 1}, comm.Sum)
+		}},
+		{"reducescatter no counts", func(x_ ctxt, c cm) error {
+			return comm.ReduceScatter(x_, c, x(2), x(1), nil, comm.Sum)
+		}},
 		{"reducescatter negative", func(x_ ctxt, c cm) error {
 			return comm.ReduceScatter(x_, c, x(3), x(4), three(4, -5, 4), comm.Sum)
 		}},
-		{"reducescatter sum", func(x_ ctxt, c cm) error { return comm.ReduceScatter(x_, c, x(4), x(1), three(1, 1, 1), comm.Sum) }},
-		{"reducescatter recv", func(x_ ctxt, c cm) error { return comm.ReduceScatter(x_, c, x(3), x(2), three(1, 1, 1), comm.Sum) }},
+		{"reducescatter sum", func(x_ ctxt, c cm) error {
+			return comm.ReduceScatter(x_, c, x(4), x(1), three(1, 1, 1), comm.Sum)
+		}},
+		{"reducescatter recv", func(x_ ctxt, c cm) error {
+			return comm.ReduceScatter(x_, c, x(3), x(2), three(1, 1, 1), comm.Sum)
+		}},
 		{"allgather lengths", func(x_ ctxt, c cm) error { return comm.Allgather(x_, c, x(2), x(5)) }},
-		{"allgatherv send", func(x_ ctxt, c cm) error { return comm.Allgatherv(x_, c, x(2), x(9), three(3, 3, 3), nil) }},
-		{"allgatherv outside", func(x_ ctxt, c cm) error { return comm.Allgatherv(x_, c, x(3), x(8), three(3, 3, 3), nil) }},
+		{"allgatherv send", func(x_ ctxt, c cm) error {
+			return comm.Allgatherv(x_, c, x(2), x(9), three(3, 3, 3), nil)
+		}},
+		{"allgatherv outside", func(x_ ctxt, c cm) error {
+			return comm.Allgatherv(x_, c, x(3), x(8), three(3, 3, 3), nil)
+		}},
 		{"allgatherv displacements", func(x_ ctxt, c cm) error {
 			return comm.Allgatherv(x_, c, x(3), x(9), three(3, 3, 3), three(0, 3, 7))
 		}},
-		{"allgatherv below", func(x_ ctxt, c cm) error { return comm.Allgatherv(x_, c, x(1), x(9), three(1, 1, 1), three(0, -1, 7)) }},
+		{"allgatherv below", func(x_ ctxt, c cm) error {
+			return comm.Allgatherv(x_, c, x(1), x(9), three(1, 1, 1), three(0, -1, 7))
+		}},
 		{"allgatherv overflow", func(x_ ctxt, c cm) error {
 			return comm.Allgatherv(x_, c, x(1), x(9), three(1, 1, 1), three(0, math.MaxInt, 7))
 		}},
@@ -81,13 +107,19 @@ func TestWrongArgumentsOfTheRootAreFound(t *testing.T) {
 	for _, b := range []badCall{
 		{"reduce lengths", func(x_ ctxt, c cm) error { return comm.Reduce(x_, c, root, x(2), x(3), comm.Sum) }},
 		{"gather lengths", func(x_ ctxt, c cm) error { return comm.Gather(x_, c, root, x(2), x(5)) }},
-		{"gatherv counts", func(x_ ctxt, c cm) error { return comm.Gatherv(x_, c, root, x(1), x(3), []int{1, 1}, nil) }},
-		{"gatherv send", func(x_ ctxt, c cm) error { return comm.Gatherv(x_, c, root, x(1), x(6), []int{2, 2, 2}, nil) }},
+		{"gatherv counts", func(x_ ctxt, c cm) error {
+			return comm.Gatherv(x_, c, root, x(1), x(3), []int{1, 1}, nil)
+		}},
+		{"gatherv send", func(x_ ctxt, c cm) error {
+			return comm.Gatherv(x_, c, root, x(1), x(6), []int{2, 2, 2}, nil)
+		}},
 		{"scatter lengths", func(x_ ctxt, c cm) error { return comm.Scatter(x_, c, root, x(5), x(2)) }},
 		{"scatterv outside", func(x_ ctxt, c cm) error {
 			return comm.Scatterv(x_, c, root, x(3), x(1), []int{1, 1, 1}, []int{0, 1, 3})
 		}},
-		{"scatterv recv", func(x_ ctxt, c cm) error { return comm.Scatterv(x_, c, root, x(3), x(2), []int{1, 1, 1}, nil) }},
+		{"scatterv recv", func(x_ ctxt, c cm) error {
+			return comm.Scatterv(x_, c, root, x(3), x(2), []int{1, 1, 1}, nil)
+		}},
 	} {
 		inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == root {
@@ -111,7 +143,9 @@ func TestSendAndRecvShareMemoryOnlyInPlace(t *testing.T) {
 		{"allgather: another rank's block", func(x ctxt, c cm) error {
 			return comm.Allgather(x, c, v[2*other(c):][:2], v[:6])
 		}},
-		{"allgather: not a block", func(x ctxt, c cm) error { return comm.Allgather(x, c, v[2*c.Rank()+1:][:2], v[:6]) }},
+		{"allgather: not a block", func(x ctxt, c cm) error {
+			return comm.Allgather(x, c, v[2*c.Rank()+1:][:2], v[:6])
+		}},
 		{"allgather: partly outside", func(x ctxt, c cm) error { return comm.Allgather(x, c, v[5:7], v[:6]) }},
 		{"allgatherv: another rank's block", func(x ctxt, c cm) error {
 			return comm.Allgatherv(x, c, v[apart[other(c)]:][:2], v, counts, apart)

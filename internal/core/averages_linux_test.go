@@ -14,7 +14,8 @@ import (
 
 // averaged averages vectors of a number for each rank by every collective that can, and
 // compares the results with those of one rounding.
-func averaged[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm, round func(float32) T, numbers []float32, send, recv []T) error {
+func averaged[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm, round func(float32) T,
+	numbers []float32, send, recv []T) error {
 	p, n := c.Size(), len(recv)
 	of := func(ranks int) T {
 		sum := float32(0)
@@ -42,7 +43,8 @@ func averaged[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm,
 		}
 		for i, got := range recv {
 			if got != a.want && !a.nowhere {
-				return fmt.Errorf("%s of %d ranks' %v: element %d of %d is %v, want %v", a.kind, p, numbers[:p], i, n, got, a.want)
+				return fmt.Errorf("%s of %d ranks' %v: element %d of %d is %v, want %v", a.kind, p, numbers[:p], i, n,
+					got, a.want)
 			}
 		}
 	}
@@ -50,7 +52,8 @@ func averaged[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm,
 }
 
 // averagedIn is averaged in private memory, and in such that all ranks see.
-func averagedIn[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm, round func(float32) T, numbers []float32, n int) error {
+func averagedIn[T comm.Float16 | comm.BFloat16](ctx context.Context, c *comm.Comm, round func(float32) T,
+	numbers []float32, n int) error {
 	err := averaged(ctx, c, round, numbers, make([]T, c.Size()*n), make([]T, n))
 	if err != nil {
 		return fmt.Errorf("private memory: %w", err)

@@ -19,9 +19,12 @@ var towardsClosed = []struct {
 	call func(ctx context.Context, d *comm.Comm) error
 	want error
 }{
-	{"ssend", func(ctx context.Context, d *comm.Comm) error { return comm.Ssend(ctx, d, 1, 0, []int{1}) }, comm.ErrLeft},
-	{"long send", func(ctx context.Context, d *comm.Comm) error { return comm.Send(ctx, d, 1, 0, make([]byte, 1<<20)) }, comm.ErrLeft},
-	{"recv", func(ctx context.Context, d *comm.Comm) error { return second(comm.Recv(ctx, d, 1, 0, []int{1})) }, comm.ErrLeft},
+	{"ssend", func(ctx context.Context, d *comm.Comm) error { return comm.Ssend(ctx, d, 1, 0, []int{1}) },
+		comm.ErrLeft},
+	{"long send", func(ctx context.Context, d *comm.Comm) error { return comm.Send(ctx, d, 1, 0, make([]byte, 1<<20)) },
+		comm.ErrLeft},
+	{"recv", func(ctx context.Context, d *comm.Comm) error { return second(comm.Recv(ctx, d, 1, 0, []int{1})) },
+		comm.ErrLeft},
 	{"recv any", func(ctx context.Context, d *comm.Comm) error {
 		return second(comm.Recv(ctx, d, comm.AnySource, 0, []int{1}))
 	}, comm.ErrLeft},
@@ -38,7 +41,8 @@ var towardsClosed = []struct {
 			time.Sleep(50 * time.Microsecond) // what the program does in between
 		}
 	}, comm.ErrLeft},
-	{"matched recv", func(ctx context.Context, d *comm.Comm) error { // whose sender closed d, or supplied it just before
+	// whose sender closed d, or supplied it just before
+	{"matched recv", func(ctx context.Context, d *comm.Comm) error {
 		err := second(comm.Recv(ctx, d, 1, 5, make([]byte, 1<<20)))
 		if err == nil {
 			err = second(comm.Recv(ctx, d, 1, 5, make([]byte, 1<<20)))
@@ -46,7 +50,8 @@ var towardsClosed = []struct {
 		return err
 	}, comm.ErrLeft},
 	{"barrier", func(ctx context.Context, d *comm.Comm) error { return d.Barrier(ctx) }, comm.ErrRevoked},
-	{"long bcast", func(ctx context.Context, d *comm.Comm) error { return comm.Bcast(ctx, d, 0, make([]byte, 1<<20)) }, comm.ErrRevoked},
+	{"long bcast", func(ctx context.Context, d *comm.Comm) error { return comm.Bcast(ctx, d, 0, make([]byte, 1<<20)) },
+		comm.ErrRevoked},
 }
 
 // closedElsewhere makes all these calls on rank 0, each on a communicator of its own, which

@@ -20,7 +20,8 @@ func TestMessagesOfADupAreItsOwn(t *testing.T) {
 		defer d.Close(ctx)
 		if c.Rank() == 0 {
 			for _, n := range messageSizes { // same tag, on both
-				a, b := comm.Isend(d, 1, 0, integers[int64]().vector(1, n)), comm.Isend(c, 1, 0, integers[int64]().vector(2, n))
+				a, b := comm.Isend(d, 1, 0, integers[int64]().vector(1, n)),
+					comm.Isend(c, 1, 0, integers[int64]().vector(2, n))
 				if err := comm.WaitAll(ctx, a, b); err != nil {
 					return err
 				}
@@ -252,7 +253,8 @@ func TestCloseFromManyGoroutines(t *testing.T) {
 			if err := comm.Ssend(ctx, c, 0, 5, []int{}); err != nil { // until all others sleep
 				return err
 			}
-		} else if err := errors.Join(second(comm.Recv(ctx, c, 1, 5, []int{})), second(comm.Recv(ctx, c, 2, 5, []int{}))); err != nil {
+		} else if err := errors.Join(second(comm.Recv(ctx, c, 1, 5, []int{})),
+			second(comm.Recv(ctx, c, 2, 5, []int{}))); err != nil {
 			return err
 		}
 		errs := make(chan error)

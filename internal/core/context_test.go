@@ -52,7 +52,8 @@ func giveUpIn(t *testing.T, q question, ends func(context.Context) (context.Cont
 	}
 	outcomes(t, q.ranks, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == late { // busy with something else, until it hears of it
-			if problem := wrongCause(second(comm.Recv(ctx, c, 0, 99, []int{})), quitter, errEnough.Error()); problem != nil {
+			if problem := wrongCause(second(comm.Recv(ctx, c, 0, 99, []int{})), quitter,
+				errEnough.Error()); problem != nil {
 				t.Errorf("%v: rank %d, outside: %v", q, late, problem)
 			}
 			return nil
@@ -152,7 +153,9 @@ func matchNothing(ctx context.Context, c *comm.Comm, from int, x []byte) error {
 // A send that no receive has matched is withdrawn when its context ends.
 func TestSendThatIsGivenUpBreaksNothing(t *testing.T) {
 	for name, send := range map[string]func(ctx context.Context, c *comm.Comm) error{
-		"large":      func(ctx context.Context, c *comm.Comm) error { return comm.Send(ctx, c, 1, 0, make([]byte, 1<<20)) },
+		"large": func(ctx context.Context, c *comm.Comm) error {
+			return comm.Send(ctx, c, 1, 0, make([]byte, 1<<20))
+		},
 		"ssend":      func(ctx context.Context, c *comm.Comm) error { return comm.Ssend(ctx, c, 1, 0, []int{1}) },
 		"to oneself": func(ctx context.Context, c *comm.Comm) error { return comm.Ssend(ctx, c, 0, 0, []int{1}) },
 		"sendrecv": func(ctx context.Context, c *comm.Comm) error {

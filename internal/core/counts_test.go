@@ -13,7 +13,8 @@ import (
 
 // Lengths of a block as its sender and its receiver see it, in int64: short ones
 // go at once, long ones on request.
-var disagreements = [][2]int{{3, 4}, {4, 3}, {0, 5}, {5, 0}, {10, 40_000}, {40_000, 10}, {40_000, 40_001}, {40_001, 40_000}, {0, 40_000}, {40_000, 0}}
+var disagreements = [][2]int{{3, 4}, {4, 3}, {0, 5}, {5, 0}, {10, 40_000}, {40_000, 10}, {40_000, 40_001},
+	{40_001, 40_000}, {0, 40_000}, {40_000, 0}}
 
 // A pair is a call in which what one rank sends and another receives have
 // lengths of their own.
@@ -85,7 +86,8 @@ func blocksDisagree(t *testing.T, p int, on pair, sent, received, late int) {
 		switch {
 		case !errors.As(err, &m) || !errors.Is(err, comm.ErrMismatch):
 			t.Errorf("%s: rank %d: got %v, want ErrMismatch", what, c.Rank(), err)
-		case m.Rank != on.to || m.Peer != on.from || m.Block.Bytes != int64(8*received) || m.PeerBlock.Bytes != int64(8*sent):
+		case m.Rank != on.to || m.Peer != on.from || m.Block.Bytes != int64(8*received) ||
+			m.PeerBlock.Bytes != int64(8*sent):
 			t.Errorf("%s: rank %d: %v", what, c.Rank(), err)
 		case time.Since(start) > 11*time.Second || (c.Rank() == late || late < 0) && time.Since(start) > time.Second:
 			t.Errorf("%s: rank %d: took %v", what, c.Rank(), time.Since(start))
@@ -103,29 +105,31 @@ func TestCountsThatMustBeEqualAreCompared(t *testing.T) {
 			return comm.Allgatherv(ctx, c, make([]int64, counts[c.Rank()]), make([]int64, sumOf(counts)), counts, nil)
 		},
 		"reducescatter": func(ctx context.Context, c *comm.Comm, counts []int) error {
-			return comm.ReduceScatter(ctx, c, make([]int64, sumOf(counts)), make([]int64, counts[c.Rank()]), counts, comm.Sum)
+			return comm.ReduceScatter(ctx, c, make([]int64, sumOf(counts)), make([]int64, counts[c.Rank()]),
+				counts, comm.Sum)
 		},
 	}
 	for kind, call := range calls {
 		for _, unit := range []int{1, 1000, 50_000} {
 			for odd := range p {
 				for _, deterministic := range []bool{false, true} {
-					withConfig(t, p, comm.Config{Deterministic: deterministic}, func(ctx context.Context, c *comm.Comm) error {
-						counts := []int{unit, unit, unit, unit}
-						if c.Rank() == odd { // about blocks of others than itself
-							counts[(odd+2)%p]--
-							counts[(odd+3)%p]++
-						}
-						err := call(ctx, c, counts)
-						if err == nil {
-							err = next(ctx, c)
-						}
-						if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), kind+"(") {
-							t.Errorf("%s of blocks of %d, other counts on rank %d: rank %d: got %v, want ErrMismatch", kind, unit, odd, c.Rank(), err)
-						}
-						c.Close(ctx)
-						return nil
-					})
+					withConfig(t, p, comm.Config{Deterministic: deterministic},
+						func(ctx context.Context, c *comm.Comm) error {
+							counts := []int{unit, unit, unit, unit}
+							if c.Rank() == odd { // about blocks of others than itself
+								counts[(odd+2)%p]--
+								counts[(odd+3)%p]++
+							}
+							err := call(ctx, c, counts)
+							if err == nil {
+								err = next(ctx, c)
+							}
+							if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), kind+"(") {
+								t.Errorf("%s of blocks of %d, other counts on rank %d: rank %d: got %v, want ErrMismatch", kind, unit, odd, c.Rank(), err)
+							}
+							c.Close(ctx)
+							return nil
+						})
 				}
 			}
 		}

@@ -64,8 +64,10 @@ func TestRanksThatReadMessagesMaySendFirst(t *testing.T) {
 						return err
 					}
 				}
-				if _, err := comm.Recv(ctx, c, 1-c.Rank(), 0, in); err != nil || in[0] != byte(i) || in[size-1] != byte(1-c.Rank()) {
-					return fmt.Errorf("%v, and %d to %d came: want %d to %d", err, in[0], in[size-1], byte(i), 1-c.Rank())
+				if _, err := comm.Recv(ctx, c, 1-c.Rank(), 0, in); err != nil || in[0] != byte(i) ||
+					in[size-1] != byte(1-c.Rank()) {
+					return fmt.Errorf("%v, and %d to %d came: want %d to %d", err, in[0], in[size-1],
+						byte(i), 1-c.Rank())
 				}
 			}
 			return nil
@@ -98,7 +100,8 @@ func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
 		for _, test := range []struct {
 			tuning string
 			most   uint64 // steps of each call, 0 if that is left open
-		}{{neverCrossed, 0}, {"shm.read=1k;shm.read.many=1;shm.trial=never", 3}, {oftenTried, 0}, {"", 0}, {"shm.read=1;shm.read.below=100k", 0}} {
+		}{{neverCrossed, 0}, {"shm.read=1k;shm.read.many=1;shm.trial=never", 3}, {oftenTried, 0}, {"", 0},
+			{"shm.read=1;shm.read.below=100k", 0}} {
 			var got []uint32
 			err := crossed(t, p, test.tuning, func(ctx context.Context, c *comm.Comm) error {
 				send, v := rough(c.Rank(), n), make([]float32, n)
@@ -155,7 +158,8 @@ func TestMemoryThatIsNotThereBreaksTheCommunicator(t *testing.T) {
 		}
 		defer d.Close(ctx)
 		err = comm.Bcast(ctx, d, 1, v)
-		if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "could not reach the memory of rank") || !strings.Contains(err.Error(), "bcast") {
+		if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "could not reach the memory of rank") ||
+			!strings.Contains(err.Error(), "bcast") {
 			return fmt.Errorf("%v: want ErrRevoked, and what could not be reached in which call", err)
 		}
 		return nil
@@ -199,19 +203,20 @@ func TestCollectivesWhereTheKernelRefuses(t *testing.T) {
 			s.Rank(world.LocalRank(i)).Join()
 		}
 	}
-	err := errors.Join(overBoots(t, boots, comm.Config{Tuning: alwaysCrossed}, func(ctx context.Context, c *comm.Comm) error {
-		if err := allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum); err != nil {
-			return err
-		}
-		before := inside(c).Steps()
-		if err := comm.Bcast(ctx, c, 0, make([]byte, 1<<20)); err != nil {
-			return err
-		}
-		if took := inside(c).Steps() - before; took < 4 {
-			return fmt.Errorf("a bcast of 1 MiB took %d steps, want many: through bounce buffers", took)
-		}
-		return nil
-	})...)
+	err := errors.Join(overBoots(t, boots, comm.Config{Tuning: alwaysCrossed},
+		func(ctx context.Context, c *comm.Comm) error {
+			if err := allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum); err != nil {
+				return err
+			}
+			before := inside(c).Steps()
+			if err := comm.Bcast(ctx, c, 0, make([]byte, 1<<20)); err != nil {
+				return err
+			}
+			if took := inside(c).Steps() - before; took < 4 {
+				return fmt.Errorf("a bcast of 1 MiB took %d steps, want many: through bounce buffers", took)
+			}
+			return nil
+		})...)
 	if err != nil {
 		t.Error(err)
 	}

@@ -94,14 +94,15 @@ func TestCollectivesOfCUDAAndHostMemoryMix(t *testing.T) {
 				return devices[rank%len(devices)]
 			},
 		} {
-			err := errors.Join(onCUDA(t, p, comm.Config{Deterministic: p == 4}, func(ctx context.Context, c *comm.Comm) error {
-				for i, q := range longQuestions(p, 8200, 11) {
-					if err := answerOn(ctx, c, space(c.Rank(), i), []question{q}); err != nil {
-						return err
+			err := errors.Join(onCUDA(t, p, comm.Config{Deterministic: p == 4},
+				func(ctx context.Context, c *comm.Comm) error {
+					for i, q := range longQuestions(p, 8200, 11) {
+						if err := answerOn(ctx, c, space(c.Rank(), i), []question{q}); err != nil {
+							return err
+						}
 					}
-				}
-				return nil
-			})...)
+					return nil
+				})...)
 			if err != nil {
 				t.Errorf("np=%d, %s: %v", p, name, err)
 			}
@@ -125,7 +126,8 @@ func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
 			}
 		}
 	}
-	qs = append(qs, question{kind: "allreduce", ranks: 1, n: 1_100_000, op: mem.Sum}) // between hosts it would go in chunks
+	// between hosts it would go in chunks
+	qs = append(qs, question{kind: "allreduce", ranks: 1, n: 1_100_000, op: mem.Sum})
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		if err := answerOn(ctx, c, devices[1], qs); err != nil {
 			return err
@@ -227,8 +229,10 @@ func TestMismatchOnCUDADevicesIsReportedToAllRanks(t *testing.T) {
 	d := leakyDevices(t)[0]
 	const p, where, n = 3, 1, 20_000
 	calls := map[string]func(ctx context.Context, c *comm.Comm, b comm.Buffer) error{
-		"bcast":     func(ctx context.Context, c *comm.Comm, b comm.Buffer) error { return c.Bcast(ctx, 0, b) },
-		"allreduce": func(ctx context.Context, c *comm.Comm, b comm.Buffer) error { return c.Allreduce(ctx, b, b, comm.Sum) },
+		"bcast": func(ctx context.Context, c *comm.Comm, b comm.Buffer) error { return c.Bcast(ctx, 0, b) },
+		"allreduce": func(ctx context.Context, c *comm.Comm, b comm.Buffer) error {
+			return c.Allreduce(ctx, b, b, comm.Sum)
+		},
 		"scan": func(ctx context.Context, c *comm.Comm, b comm.Buffer) error {
 			return c.Scan(ctx, b.Slice(0, 10), b.Slice(0, 10), comm.Sum)
 		},

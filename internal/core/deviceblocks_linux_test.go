@@ -27,7 +27,8 @@ func straightQuestions(p int) (qs []question) {
 	for _, kind := range straightKinds {
 		for _, inPlace := range []bool{false, true} {
 			if !testing.Short() || inPlace {
-				qs = append(qs, question{kind: kind, ranks: p, n: longBlock, root: p - 1, gaps: !inPlace, inPlace: inPlace})
+				qs = append(qs, question{kind: kind, ranks: p, n: longBlock, root: p - 1, gaps: !inPlace,
+					inPlace: inPlace})
 			}
 		}
 	}
@@ -42,7 +43,9 @@ func TestBlocksOfCUDAMemoryGoStraightToTheirRanksInChunks(t *testing.T) {
 	for who, space := range map[string]func(rank int) mem.Space{
 		"all on devices":  func(rank int) mem.Space { return devices[rank%2] },
 		"one on a device": func(rank int) mem.Space { return []mem.Space{nil, nil, devices[1], nil}[rank] },
-		"one on the host": func(rank int) mem.Space { return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank] },
+		"one on the host": func(rank int) mem.Space {
+			return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank]
+		},
 	} {
 		for i, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1}, {0, 1, 1}} {
 			if testing.Short() && i > 0 {
@@ -72,7 +75,8 @@ func TestBlocksOfCUDAMemoryGoStraightToTheirRanksInChunks(t *testing.T) {
 func TestBlocksOfCUDAMemoryOfDifferentLengthsAreAMismatch(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
-	for _, d := range [][2]int{{longBlock, longBlock + 1}, {longBlock + 1, longBlock}, {longBlock, 3}, {3, longBlock}, {0, longBlock}} {
+	for _, d := range [][2]int{{longBlock, longBlock + 1}, {longBlock + 1, longBlock}, {longBlock, 3}, {3, longBlock},
+		{0, longBlock}} {
 		for _, on := range [][2]mem.Space{{devices[0], devices[1]}, {devices[0], mem.Host}, {mem.Host, devices[1]}} {
 			overHosts(t, []int32{0, 1}, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 				b, err := on[c.Rank()].Alloc(mem.I32, 2*longBlock)

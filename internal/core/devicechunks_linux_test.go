@@ -29,10 +29,12 @@ func TestCollectivesOfCUDAMemoryInHostsGoInChunks(t *testing.T) {
 	devices := cudaDevices(t)
 	for _, p := range []int{2, 3, 4} {
 		for who, space := range map[string]func(rank int) mem.Space{
-			"all on devices":     func(rank int) mem.Space { return devices[rank%2] },
-			"one in host memory": func(rank int) mem.Space { return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank] },
-			"one on a device":    func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
-			"all on one device":  func(int) mem.Space { return devices[1] },
+			"all on devices": func(rank int) mem.Space { return devices[rank%2] },
+			"one in host memory": func(rank int) mem.Space {
+				return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank]
+			},
+			"one on a device":   func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
+			"all on one device": func(int) mem.Space { return devices[1] },
 		} {
 			if p == 4 && who != "all on devices" && who != "one in host memory" {
 				continue // two and three ranks have met the others
@@ -54,7 +56,8 @@ func TestCollectivesOfCUDAMemoryInHostsGoInChunks(t *testing.T) {
 				if n := inside(c).Staged(); n > most {
 					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks at most", n)
 				}
-				return answerOn(ctx, c, space(c.Rank()), slices.DeleteFunc(qs, func(q question) bool { return !whole(q) }))
+				return answerOn(ctx, c, space(c.Rank()),
+					slices.DeleteFunc(qs, func(q question) bool { return !whole(q) }))
 			})...)
 			if err != nil {
 				t.Errorf("np=%d, %s: %v", p, who, err)
@@ -224,8 +227,10 @@ func TestCUDAMemoryInHostsMovesOnceEachWay(t *testing.T) {
 			{"allreduce", func() error { return c.Allreduce(ctx, b, b, comm.Sum) }, 4 * n, 4 * n},
 			{"bcast", func() error { return c.Bcast(ctx, 0, b) }, pick(root, 4*n, 0), pick(root, 0, 4*n)},
 			{"reduce", func() error { return c.Reduce(ctx, 0, b, b, comm.Max) }, 4 * n, pick(root, 4*n, 0)},
-			{"reducescatter", func() error { return c.ReduceScatterBlock(ctx, b, b.Slice(0, n/p), comm.Sum) }, 4 * n, 4 * n / p},
-			{"allgather", func() error { return c.Allgather(ctx, b.Slice(c.Rank()*n/p, (c.Rank()+1)*n/p), b) }, 4 * n / p, 4 * n},
+			{"reducescatter", func() error { return c.ReduceScatterBlock(ctx, b, b.Slice(0, n/p), comm.Sum) },
+				4 * n, 4 * n / p},
+			{"allgather", func() error { return c.Allgather(ctx, b.Slice(c.Rank()*n/p, (c.Rank()+1)*n/p), b) },
+				4 * n / p, 4 * n},
 			{"alltoall", func() error { return c.Alltoall(ctx, b, b) }, 4 * n, 4 * n},
 		} {
 			if err := k.call(); err != nil {

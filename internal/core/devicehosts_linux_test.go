@@ -125,19 +125,20 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInChunks(t *testing.T) {
 				q.inPlace = true
 				qs = append(qs, q)
 			}
-			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: p == 2}, func(ctx context.Context, c *comm.Comm) error {
-				d, err := c.Dup(ctx)
-				if err != nil {
-					return err
-				}
-				if err := errors.Join(answerOn(ctx, d, space(c.Rank()), qs), d.Close(ctx)); err != nil {
-					return err
-				}
-				if n := inside(c).Staged(); n > 9<<20 {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks and a little", n)
-				}
-				return comm.Barrier(ctx, c)
-			})...)
+			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: p == 2},
+				func(ctx context.Context, c *comm.Comm) error {
+					d, err := c.Dup(ctx)
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(answerOn(ctx, d, space(c.Rank()), qs), d.Close(ctx)); err != nil {
+						return err
+					}
+					if n := inside(c).Staged(); n > 9<<20 {
+						return fmt.Errorf("%d bytes of host memory were taken: want eight chunks and a little", n)
+					}
+					return comm.Barrier(ctx, c)
+				})...)
 			if err != nil {
 				t.Errorf("%v, %s: %v", hostOf, who, err)
 			}

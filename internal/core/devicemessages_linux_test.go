@@ -17,7 +17,8 @@ import (
 
 // aroundChunks are numbers of int64 of which messages are staged, or go in chunks: two
 // of them in this many that pinned memory serves several times.
-var aroundChunks = []int{payload.StagingChunk/8 - 1, payload.StagingChunk / 8, payload.StagingChunk/8 + 1, payload.StagingChunk + 3}
+var aroundChunks = []int{payload.StagingChunk/8 - 1, payload.StagingChunk / 8, payload.StagingChunk/8 + 1,
+	payload.StagingChunk + 3}
 
 // Long messages go between hosts, and inside them, in chunks, whichever rank has a device:
 // never is so much of the host taken as they are long.

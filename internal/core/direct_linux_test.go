@@ -81,7 +81,8 @@ var waysToExchange = map[string]func(ctx context.Context, c *comm.Comm, peer int
 	},
 	"ssend": func(ctx context.Context, c *comm.Comm, peer int, send, recv []byte) error {
 		if c.Rank() < peer {
-			return errors.Join(second(comm.Recv(ctx, c, comm.AnySource, comm.AnyTag, recv)), comm.Ssend(ctx, c, peer, 1, send))
+			return errors.Join(second(comm.Recv(ctx, c, comm.AnySource, comm.AnyTag, recv)),
+				comm.Ssend(ctx, c, peer, 1, send))
 		}
 		return errors.Join(comm.Ssend(ctx, c, peer, 1, send), second(comm.Recv(ctx, c, peer, 1, recv)))
 	},
@@ -152,7 +153,8 @@ func copiedInPlace(t *testing.T, reads bool) {
 					if err := waysToExchange[name](ctx, on, peer, send, recv); err != nil {
 						return fmt.Errorf("%s of %d bytes, mixture %d: %w", name, n, mix, err)
 					}
-					if err := equal(fmt.Sprintf("%s of %d bytes, mixture %d", name, n, mix), recv, content(peer, i, n)); err != nil {
+					if err := equal(fmt.Sprintf("%s of %d bytes, mixture %d", name, n, mix), recv,
+						content(peer, i, n)); err != nil {
 						return err
 					}
 					if mix != 0 || reads {
@@ -168,8 +170,10 @@ func copiedInPlace(t *testing.T, reads bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, data := tl.of[transport.Done].Load(), tl.of[transport.Data].Load(); done != direct.Load() || data != others.Load() {
-		t.Errorf("%d messages were copied in place and %d sent, want %d and %d", done, data, direct.Load(), others.Load())
+	if done, data := tl.of[transport.Done].Load(), tl.of[transport.Data].Load(); done != direct.Load() ||
+		data != others.Load() {
+		t.Errorf("%d messages were copied in place and %d sent, want %d and %d", done, data, direct.Load(),
+			others.Load())
 	}
 }
 
@@ -219,7 +223,8 @@ func TestMessagesOfAllocatedMemoryThatDoNotFit(t *testing.T) {
 				for j := range mine[:n] {
 					mine[j] = int32(i + j)
 				}
-				if err := errors.Join(comm.Send(ctx, c, 1, 0, mine[:n]), comm.Send(ctx, c, 1, 0, mine[:n])); err != nil {
+				if err := errors.Join(comm.Send(ctx, c, 1, 0, mine[:n]),
+					comm.Send(ctx, c, 1, 0, mine[:n])); err != nil {
 					return err
 				}
 				continue
@@ -230,11 +235,13 @@ func TestMessagesOfAllocatedMemoryThatDoNotFit(t *testing.T) {
 				return fmt.Errorf("%+v, %v: want %d bytes and ErrTruncated", st, err, 4*n)
 			}
 			if recv[n-2] != int32(i+n-2) || heap[n] != 0 {
-				return fmt.Errorf("the last element is %d and what is behind it %d, want %d and 0", recv[n-2], heap[n], i+n-2)
+				return fmt.Errorf("the last element is %d and what is behind it %d, want %d and 0", recv[n-2],
+					heap[n], i+n-2)
 			}
 			clear(heap)
 			floats := make([]float32, n)
-			if _, err := comm.Recv(ctx, c, 0, 0, floats); !errors.Is(err, comm.ErrType) || floats[0] != 0 || floats[n-1] != 0 {
+			if _, err := comm.Recv(ctx, c, 0, 0, floats); !errors.Is(err, comm.ErrType) || floats[0] != 0 ||
+				floats[n-1] != 0 {
 				return fmt.Errorf("int32 received as float32: %v, and %v; want ErrType", err, floats[n-1])
 			}
 		}
@@ -329,7 +336,8 @@ func TestMemoryOfAReceiveThatWasGivenUpIsKept(t *testing.T) {
 			}
 			if c.Rank() == 1 && !answers {
 				if inside(c).Lent() != 1 {
-					err = fmt.Errorf("rank 1 keeps %d allocations, want the one that rank 0 may write to", inside(c).Lent())
+					err = fmt.Errorf("rank 1 keeps %d allocations, want the one that rank 0 may write to",
+						inside(c).Lent())
 				}
 				return errors.Join(err, c.Barrier(ctx)) // before which rank 0 does not leave
 			}
@@ -374,7 +382,9 @@ func TestStressMessagesOfAllocatedMemory(t *testing.T) {
 	end := stress.Until(t)
 	for seed := uint64(0); seed == 0 || time.Now().Before(end); seed++ {
 		for _, p := range []int{2, 3} {
-			err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error { return windows(ctx, c, seed) })...)
+			err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+				return windows(ctx, c, seed)
+			})...)
 			if err != nil {
 				t.Fatalf("%d ranks, seed %d: %v", p, seed, err)
 			}
@@ -489,7 +499,8 @@ func circulate(ctx context.Context, c *comm.Comm, way string, n int, turned func
 		}
 		for k := range window {
 			if first, end := recv[k*n], recv[(k+1)*n-1]; first != byte(i) || end != byte(i+k) {
-				return fmt.Errorf("message %d of round %d begins with %d and ends with %d, want %d and %d", k, i, first, end, byte(i), byte(i+k))
+				return fmt.Errorf("message %d of round %d begins with %d and ends with %d, want %d and %d", k, i, first,
+					end, byte(i), byte(i+k))
 			}
 		}
 		turned(i)

@@ -105,7 +105,8 @@ func (c *Comm) Mirrored() {
 // Share makes members carry shares of vectors from this many bytes on.
 func (c *Comm) Share(from int) {
 	rules := *c.rules
-	if rules.Oversubscribed = false; rules.Tune(fmt.Sprintf("hier.shares=%[1]d;hier.vector=%[1]d", min(from, 1<<40))) != nil {
+	if rules.Oversubscribed = false; rules.Tune(fmt.Sprintf("hier.shares=%[1]d;hier.vector=%[1]d",
+		min(from, 1<<40))) != nil {
 		panic(from)
 	}
 	c.exec.Paths = path.New(c.exec.Paths.Topology, &rules)

@@ -32,9 +32,11 @@ func TestRanksOverUCXAreStoppedAndKilled(t *testing.T) {
 		for _, n := range []int{5, 40_000} {
 			d := disaster{kind, n, 4, "hier", victim % 4}
 			t.Run(d.String(), func(t *testing.T) {
-				lost, output := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2", "-kill-delay", "1m"))
+				lost, output := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2",
+					"-kill-delay", "1m"))
 				for again := 0; asked == "ucx:tcp" && ucxAborted.MatchString(output) && again < 5; again++ {
-					lost, output = d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2", "-kill-delay", "1m"))
+					lost, output = d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2",
+						"-kill-delay", "1m"))
 				}
 				if lost != d.ranks-1 {
 					t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)

@@ -145,7 +145,8 @@ func meetOver(t *testing.T, transports ...string) *lines {
 			}
 			c, err := joinBy(t.Context(), cfg, f)
 			if err == nil {
-				err = errors.Join(comm.Barrier(t.Context(), c), comm.Bcast(t.Context(), c, 0, make([]int64, 3)), leave(context.WithoutCancel(t.Context()), c))
+				err = errors.Join(comm.Barrier(t.Context(), c), comm.Bcast(t.Context(), c, 0, make([]int64, 3)),
+					leave(context.WithoutCancel(t.Context()), c))
 			}
 			errs[rank] = err
 		})
@@ -168,7 +169,8 @@ func TestMemoryOfARankOverUCXIsReached(t *testing.T) {
 		base, d := uintptr(unsafe.Pointer(unsafe.SliceData(mine.HostSlice()))), inside(c)
 		key := d.Key(base, n)
 		bases, lengths := make([]uint64, 2), make([]int64, 2)
-		if err := errors.Join(comm.Allgather(ctx, c, []uint64{uint64(base)}, bases), comm.Allgather(ctx, c, []int64{int64(len(key))}, lengths)); err != nil {
+		if err := errors.Join(comm.Allgather(ctx, c, []uint64{uint64(base)}, bases),
+			comm.Allgather(ctx, c, []int64{int64(len(key))}, lengths)); err != nil {
 			return err
 		}
 		keys := make([]byte, 2*len(key))
@@ -220,13 +222,16 @@ func TestRanksAgreeOnUCX(t *testing.T) {
 	if both.count(connected) != 2 || both.count(without) != 0 {
 		t.Errorf("both have it, and say:\n%s", both)
 	}
-	if both.count("msg=used part=ucx") != 2 || both.count("msg=carried") != 2 || both.count("rank=0 transport=ucx messages=") != 1 || both.count("bytes=24") != 1 {
+	if both.count("msg=used part=ucx") != 2 || both.count("msg=carried") != 2 ||
+		both.count("rank=0 transport=ucx messages=") != 1 || both.count("bytes=24") != 1 {
 		t.Errorf("they do not say over which devices UCX has carried how much:\n%s", both)
 	}
-	if log := meetOver(t, asked, "tcp"); log.count(connected) != 0 || log.count(without) != 1 || log.count("rank=1") == 0 || log.count("GOMPI_TRANSPORT is tcp there") != 1 {
+	if log := meetOver(t, asked, "tcp"); log.count(connected) != 0 || log.count(without) != 1 ||
+		log.count("rank=1") == 0 || log.count("GOMPI_TRANSPORT is tcp there") != 1 {
 		t.Errorf("rank 1 has not, and they say:\n%s", log)
 	}
-	if log := meetOver(t, "tcp", asked); log.count(connected) != 0 || log.count(without) != 1 || log.count("rank=0") == 0 {
+	if log := meetOver(t, "tcp", asked); log.count(connected) != 0 || log.count(without) != 1 ||
+		log.count("rank=0") == 0 {
 		t.Errorf("rank 0 has not, and they say:\n%s", log)
 	}
 	if log := meetOver(t, "", ""); log.count(connected) != 0 || log.count(without) != 0 {

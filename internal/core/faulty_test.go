@@ -46,7 +46,8 @@ func (r *rig) wounded(w wound) {
 			}
 			return transporttest.Fault{}
 		}
-		return transporttest.Faulty(s, decide, func(s transport.Sink) transport.Transport { return r.net.Transport(rank, s, p) })
+		return transporttest.Faulty(s, decide,
+			func(s transport.Sink) transport.Transport { return r.net.Transport(rank, s, p) })
 	}
 }
 
@@ -71,7 +72,8 @@ func TestDelayedFramesChangeNoResult(t *testing.T) {
 				r := newRig(p)
 				r.wounded(wound{3, out, transporttest.Fault{Delay: 5}})
 				err := errors.Join(r.run(t.Context(), func(ctx context.Context, c *comm.Comm) error {
-					return errors.Join(everything(ctx, c, 10), everything(ctx, c, 1000), everything(ctx, c, 33_000)) // the last on request
+					// the last on request
+					return errors.Join(everything(ctx, c, 10), everything(ctx, c, 1000), everything(ctx, c, 33_000))
 				})...)
 				if err != nil {
 					t.Errorf("np=%d: %v", p, err)
@@ -110,7 +112,8 @@ func cutAt(t *testing.T, p, n int, w wound) {
 			err := errors.Join(everything(ctx, c, n), everything(ctx, c, n))
 			var cause *comm.RevokedError
 			if !errors.As(err, &cause) || cause.Rank > 1 || !strings.Contains(err.Error(), "cut") {
-				t.Errorf("np=%d, %d elements, %v: rank %d: got %v, want ErrRevoked with the cut between ranks 0 and 1", p, n, w, c.Rank(), err)
+				t.Errorf("np=%d, %d elements, %v: rank %d: got %v, want ErrRevoked with the cut between ranks 0 and 1",
+					p, n, w, c.Rank(), err)
 			}
 			return nil
 		})
@@ -139,7 +142,8 @@ func TestStalledRankEndsWithTheDeadlineOfOne(t *testing.T) {
 							on = short
 						}
 						err := errors.Join(everything(on, c, 10), everything(on, c, 10), comm.Barrier(on, c))
-						if c.Rank() == p-1 && !errors.Is(err, errEnough) || c.Rank() < p-1 && wrongCause(err, p-1, errEnough.Error()) != nil {
+						if c.Rank() == p-1 && !errors.Is(err, errEnough) ||
+							c.Rank() < p-1 && wrongCause(err, p-1, errEnough.Error()) != nil {
 							t.Errorf("np=%d, %v: rank %d: %v", p, w, c.Rank(), err)
 						}
 						return nil

@@ -170,7 +170,8 @@ func endIn(ctx context.Context, world *comm.Comm, end func(), queued bool) error
 	if c.Rank() == 0 || err == nil { // which needs nothing of rank 0's result
 		err = comm.Barrier(ctx, c)
 	}
-	if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "rank 0 ") || !strings.Contains(err.Error(), "allreduce(") {
+	if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "rank 0 ") ||
+		!strings.Contains(err.Error(), "allreduce(") {
 		return fmt.Errorf("got %v, want %v that names rank 0 and allreduce", err, comm.ErrRevoked)
 	}
 	if queued {

@@ -23,13 +23,16 @@ const inGroup = 256 << 20 // bytes of memory that a group has
 // A control group that the kernel limits is asked before the kernel kills.
 func TestAllocInALimitedControlGroupIsAnError(t *testing.T) {
 	if group := os.Getenv(allocatesVariable); group != "" {
-		if err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error { return allocates(ctx, c, group) })...); err != nil {
+		if err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			return allocates(ctx, c, group)
+		})...); err != nil {
 			t.Error(err)
 		}
 		return
 	}
 	group := limitedGroup(t)
-	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group.Dir, os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group.Dir, os.Args[0],
+		"-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), allocatesVariable+"="+group.Name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

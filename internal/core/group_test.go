@@ -150,8 +150,10 @@ func createAndGather(ctx context.Context, c *comm.Comm, ranks []int) error {
 func TestCreateOfGroupsThatDifferSaysWhichAndBreaksNothing(t *testing.T) {
 	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error {
 		ranks := [][]int{{0, 1}, {0, 1}, {1, 2}, {3}}[c.Rank()]
-		want := []string{"rank 2 makes a group of 2 ranks, of which 1 make the same", "rank 2 makes a group of 2 ranks, of which 1 make the same",
-			"rank 2 makes a group of [1 2], but rank 1 a different one", "rank 2 makes a group of 2 ranks, of which 1 make the same"}[c.Rank()]
+		want := []string{"rank 2 makes a group of 2 ranks, of which 1 make the same",
+			"rank 2 makes a group of 2 ranks, of which 1 make the same",
+			"rank 2 makes a group of [1 2], but rank 1 a different one",
+			"rank 2 makes a group of 2 ranks, of which 1 make the same"}[c.Rank()]
 		err := createAndGather(ctx, c, ranks)
 		if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("got %v, want %q", err, want)

@@ -60,7 +60,8 @@ var mixtures = []mixture{
 }
 
 // answerAllocated asks a question whose vectors are in memory, unless that is nil.
-func answerAllocated[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], q question, memory []T, spelling int) error {
+func answerAllocated[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], q question, memory []T,
+	spelling int) error {
 	a := ask(q, e, c.Rank())
 	if memory != nil {
 		a.moveInto(memory)
@@ -93,7 +94,8 @@ func TestCollectivesOnAllocatedMemoryAgreeWithTheReference(t *testing.T) {
 }
 
 // allocated asks questions of all kinds on memory of c.
-func allocated[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], n int, mixed []mixture, ops ...comm.Op) error {
+func allocated[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], n int, mixed []mixture,
+	ops ...comm.Op) error {
 	memory, err := comm.Alloc[T](ctx, c, 2*(n+4)*c.Size()+100)
 	if err != nil {
 		return err
@@ -107,7 +109,8 @@ func allocated[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], 
 		for _, kind := range everyKind {
 			for variant := range 4 {
 				i++
-				q := question{kind: kind, ranks: c.Size(), n: n, root: i % c.Size(), inPlace: variant&1 != 0, gaps: variant&2 != 0}
+				q := question{kind: kind, ranks: c.Size(), n: n, root: i % c.Size(), inPlace: variant&1 != 0,
+					gaps: variant&2 != 0}
 				if reduces(kind) {
 					q.op = ops[i%len(ops)]
 				}
@@ -163,18 +166,19 @@ func TestSumsOfAllocatedMemoryAreTheSameBits(t *testing.T) {
 
 // Functions of the user's, and any order that was asked for, hold there, too.
 func TestOrderHoldsOnAllocatedMemory(t *testing.T) {
-	err := errors.Join(overMemoryWith(t, 5, comm.Config{Deterministic: true}, func(ctx context.Context, c *comm.Comm) error {
-		const n = 20_000
-		v, err := comm.Alloc[affine](ctx, c, n)
-		if err != nil {
-			return err
-		}
-		copy(v, affineOf(c.Rank(), n))
-		if err := comm.AllreduceFunc(ctx, c, v, v, compose); err != nil {
-			return err
-		}
-		return errors.Join(equal("composed", v, composed(c.Size(), n)), sameBits(ctx, c))
-	})...)
+	err := errors.Join(overMemoryWith(t, 5, comm.Config{Deterministic: true},
+		func(ctx context.Context, c *comm.Comm) error {
+			const n = 20_000
+			v, err := comm.Alloc[affine](ctx, c, n)
+			if err != nil {
+				return err
+			}
+			copy(v, affineOf(c.Rank(), n))
+			if err := comm.AllreduceFunc(ctx, c, v, v, compose); err != nil {
+				return err
+			}
+			return errors.Join(equal("composed", v, composed(c.Size(), n)), sameBits(ctx, c))
+		})...)
 	if err != nil {
 		t.Error(err)
 	}
@@ -275,8 +279,10 @@ func TestMemoryThatOneRankLacksIsAnErrorOnAll(t *testing.T) {
 			}
 			for range 2 {
 				v, err := comm.Alloc[float32](ctx, c, l.n)
-				if !errors.Is(err, comm.ErrMemory) || v != nil || c.Rank() == poor && !strings.Contains(err.Error(), l.want) {
-					t.Errorf("%s, rank %d: got %d elements and %v, want ErrMemory with %q", name, c.Rank(), len(v), err, l.want)
+				if !errors.Is(err, comm.ErrMemory) || v != nil ||
+					c.Rank() == poor && !strings.Contains(err.Error(), l.want) {
+					t.Errorf("%s, rank %d: got %d elements and %v, want ErrMemory with %q", name, c.Rank(), len(v),
+						err, l.want)
 				}
 			}
 			if n := inside(c).Lent(); n != 0 {

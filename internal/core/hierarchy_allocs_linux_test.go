@@ -21,7 +21,8 @@ func TestHierarchicalCollectivesAllocateNothing(t *testing.T) {
 		wantPerStep(t, what, 3*tolerated, on, func(ctx context.Context, c *comm.Comm) (float64, error) {
 			x, y := make([]float32, n), make([]float32, n)
 			return perStep(ctx, c, func() error {
-				return errors.Join(comm.Allreduce(ctx, c, x, y, comm.Sum), comm.Bcast(ctx, c, 3, y), comm.Barrier(ctx, c))
+				return errors.Join(comm.Allreduce(ctx, c, x, y, comm.Sum), comm.Bcast(ctx, c, 3, y),
+					comm.Barrier(ctx, c))
 			})
 		})
 	}

@@ -97,10 +97,12 @@ func TestMemoryThatOneHostLacksIsAnErrorOnAll(t *testing.T) {
 			const want = "2 ranks want 4.0 MiB each, rank 1 finds 7.0 MiB"
 			v, err := comm.Alloc[float32](ctx, c, 1<<20)
 			if !errors.Is(err, comm.ErrMemory) || v != nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("hosts %v, rank %d: got %d elements and %v, want ErrMemory with %q", hostOf, c.Rank(), len(v), err, want)
+				t.Errorf("hosts %v, rank %d: got %d elements and %v, want ErrMemory with %q", hostOf, c.Rank(),
+					len(v), err, want)
 			}
 			if v, err = comm.Alloc[float32](ctx, c, 1<<40); !errors.Is(err, comm.ErrMemory) || v != nil {
-				t.Errorf("hosts %v, rank %d: got %d elements and %v, want ErrMemory for too many", hostOf, c.Rank(), len(v), err)
+				t.Errorf("hosts %v, rank %d: got %d elements and %v, want ErrMemory for too many", hostOf, c.Rank(),
+					len(v), err)
 			}
 			if n := inside(c).Lent(); n != 0 {
 				t.Errorf("hosts %v, rank %d: %d allocations are left", hostOf, c.Rank(), n)

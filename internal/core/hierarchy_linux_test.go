@@ -105,7 +105,8 @@ func TestLongVectorsInAHierarchyAgreeWithTheReference(t *testing.T) {
 	e := reals[float64]()
 	for i, hostOf := range places {
 		for _, n := range []int{9000, 40_000} {
-			if testing.Short() && (i+n/9000)%4 > 0 || !stress.Asked() && (i+n/9000)%2 > 0 { // each place with one length
+			// each place with one length
+			if testing.Short() && (i+n/9000)%4 > 0 || !stress.Asked() && (i+n/9000)%2 > 0 {
 				continue
 			}
 			if err := errors.Join(hierarchically(t, hostOf, answeringEach(e, n, comm.Avg))...); err != nil {
@@ -120,7 +121,8 @@ func TestLongVectorsInAHierarchyAgreeWithTheReference(t *testing.T) {
 func TestChunksInAHierarchyAgreeWithTheReference(t *testing.T) {
 	const n = 180_000
 	e := reals[float64]()
-	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}, {0, 0, 1, 1, 2, 2}, {0, 1, 1, 2, 3, 1, 0}} {
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}, {0, 0, 1, 1, 2, 2},
+		{0, 1, 1, 2, 3, 1, 0}} {
 		for _, from := range []int{0, math.MaxInt} {
 			err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 				inside(c).Share(from)
@@ -169,7 +171,8 @@ func TestFunctionsCombineInRankOrderInAHierarchy(t *testing.T) {
 		p := len(hostOf)
 		err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 			for _, n := range []int{0, 1, p, 1000, 20_000} {
-				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
+				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0),
+					composeAt(ctx, c, n, p-1)); err != nil {
 					return fmt.Errorf("hosts %v, n=%d: %w", hostOf, n, err)
 				}
 			}
@@ -207,8 +210,11 @@ func TestDividedCommsAreHierarchicalOrShareMemory(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if !inside(host).SharesMemory() || inside(most).IsHierarchical() != (most.Size() == 4) || !inside(twin).IsHierarchical() {
-				return fmt.Errorf("round %d: host shares memory %v, %d ranks hierarchical %v, twin %v", i, inside(host).SharesMemory(), most.Size(), inside(most).IsHierarchical(), inside(twin).IsHierarchical())
+			if !inside(host).SharesMemory() || inside(most).IsHierarchical() != (most.Size() == 4) ||
+				!inside(twin).IsHierarchical() {
+				return fmt.Errorf("round %d: host shares memory %v, %d ranks hierarchical %v, twin %v", i,
+					inside(host).SharesMemory(), most.Size(), inside(most).IsHierarchical(),
+					inside(twin).IsHierarchical())
 			}
 			for _, c := range []*comm.Comm{host, most, c, twin} {
 				q := question{kind: everyKind[i%len(everyKind)], ranks: c.Size(), n: 50, root: i % 2}
@@ -260,17 +266,18 @@ func TestDeterministicSumsInAHierarchyAreThoseOfMessages(t *testing.T) {
 	for _, hostOf := range places[:4] {
 		var sums [2][]float32
 		for i, tuning := range []string{"", "allreduce:rdouble"} {
-			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: true, Tuning: tuning}, func(ctx context.Context, c *comm.Comm) error {
-				x := make([]float32, 100_000)
-				for k := range x {
-					x[k] = 1 / float32(k+c.Rank()+1)
-				}
-				err := comm.Allreduce(ctx, c, x, x, comm.Sum)
-				if c.Rank() == 0 {
-					sums[i] = x
-				}
-				return err
-			})...)
+			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: true, Tuning: tuning},
+				func(ctx context.Context, c *comm.Comm) error {
+					x := make([]float32, 100_000)
+					for k := range x {
+						x[k] = 1 / float32(k+c.Rank()+1)
+					}
+					err := comm.Allreduce(ctx, c, x, x, comm.Sum)
+					if c.Rank() == 0 {
+						sums[i] = x
+					}
+					return err
+				})...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +289,9 @@ func TestDeterministicSumsInAHierarchyAreThoseOfMessages(t *testing.T) {
 }
 
 func TestMismatchInAHierarchyIsReportedToAllRanks(t *testing.T) {
-	disagreeInMemory(t, nil, func(t testing.TB, fn rankFunc) []error { return hierarchically(t, []int32{0, 0, 1, 1}, fn) })
+	disagreeInMemory(t, nil, func(t testing.TB, fn rankFunc) []error {
+		return hierarchically(t, []int32{0, 0, 1, 1}, fn)
+	})
 }
 
 func TestLastCallsThatDifferInAHierarchyAreAMismatch(t *testing.T) {
@@ -335,7 +344,8 @@ func TestStressHierarchies(t *testing.T) {
 				return err
 			}
 			for range rounds {
-				q := question{kind: everyKind[dice.IntN(len(everyKind))], ranks: p, n: 1 << dice.IntN(17), root: dice.IntN(p), inPlace: dice.IntN(2) == 0}
+				q := question{kind: everyKind[dice.IntN(len(everyKind))], ranks: p, n: 1 << dice.IntN(17),
+					root: dice.IntN(p), inPlace: dice.IntN(2) == 0}
 				if reduces(q.kind) {
 					q.op = comm.Sum
 				}

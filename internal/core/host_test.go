@@ -111,7 +111,8 @@ func TestErrorsNameOperationRankPeerAndHost(t *testing.T) {
 			if c.Rank() == 0 {
 				_, err := comm.Recv(ctx, c, 2, 3, make([]int, 1))
 				var e *comm.Error
-				if !errors.As(err, &e) || e.Op != "recv" || e.Comm != "world" || e.Rank != 0 || e.Peer != 2 || e.Host != "elm" || e.Site == "" {
+				if !errors.As(err, &e) || e.Op != "recv" || e.Comm != "world" || e.Rank != 0 || e.Peer != 2 ||
+					e.Host != "elm" || e.Site == "" {
 					t.Errorf("got %+v", err)
 				}
 				if want := "recv at " + e.Site + ": rank 0 of world: peer 2 (host elm): message longer than the buffer: 16 bytes for a buffer of 8"; err.Error() != want {

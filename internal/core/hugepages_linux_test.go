@@ -99,7 +99,8 @@ func hugePages() error {
 	}
 	defer unix.Munmap(room)
 	mem := room[-uintptr(unsafe.Pointer(&room[0]))%size:][:size]
-	_, err = unix.MmapPtr(fd, 0, unsafe.Pointer(&mem[0]), size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED)
+	_, err = unix.MmapPtr(fd, 0, unsafe.Pointer(&mem[0]), size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_FIXED)
 	if err != nil {
 		return err
 	}

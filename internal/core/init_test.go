@@ -42,9 +42,11 @@ func TestEnvironmentSetsTheEagerLimit(t *testing.T) {
 		t.Setenv(env.Eager, value)
 		synctest.Test(t, func(t *testing.T) {
 			commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
-				within, beyond := c.Isend(0, 0, comm.Of(make([]byte, want))), c.Isend(0, 0, comm.Of(make([]byte, want+1)))
+				within, beyond := c.Isend(0, 0, comm.Of(make([]byte, want))),
+					c.Isend(0, 0, comm.Of(make([]byte, want+1)))
 				if !within.Done() || beyond.Done() {
-					return fmt.Errorf("%s=%q: %d bytes done: %v, one more: %v", env.Eager, value, want, within.Done(), beyond.Done())
+					return fmt.Errorf("%s=%q: %d bytes done: %v, one more: %v", env.Eager, value, want, within.Done(),
+						beyond.Done())
 				}
 				return nil
 			})
@@ -57,7 +59,8 @@ func TestConfigGoesBeforeTheEnvironment(t *testing.T) {
 	t.Setenv(env.Eager, "nonsense")
 	t.Setenv(env.Transport, "nonsense")
 	t.Setenv(env.Log, "nonsense")
-	cfg := comm.Config{Logger: slog.New(slog.DiscardHandler), EagerLimit: 10, Tuning: "barrier:dissemination", Transport: "tcp"}
+	cfg := comm.Config{Logger: slog.New(slog.DiscardHandler), EagerLimit: 10, Tuning: "barrier:dissemination",
+		Transport: "tcp"}
 	commtest.RunConfig(t, 2, cfg, func(ctx context.Context, c *comm.Comm) error { return comm.Barrier(ctx, c) })
 }
 
@@ -86,7 +89,8 @@ func TestInitRefusesToBeOneOfSeveralJobsOfOne(t *testing.T) {
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "4")
 	_, err := comm.Init(t.Context())
 	var e *comm.Error
-	if !errors.As(err, &e) || e.Op != "init" || strings.Contains(err.Error(), "rank -1") || !strings.Contains(err.Error(), "Open MPI") {
+	if !errors.As(err, &e) || e.Op != "init" || strings.Contains(err.Error(), "rank -1") ||
+		!strings.Contains(err.Error(), "Open MPI") {
 		t.Errorf("got %v, want a refusal that names the launcher and no rank", err)
 	}
 }

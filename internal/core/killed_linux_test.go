@@ -74,7 +74,8 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 		return err
 	}
 	if inside(c).SharesMemory() != d.inRoom() || inside(c).IsHierarchical() != d.onHosts() {
-		return fmt.Errorf("shares memory: %v, hierarchical: %v, by way of %s", inside(c).SharesMemory(), inside(c).IsHierarchical(), d.way)
+		return fmt.Errorf("shares memory: %v, hierarchical: %v, by way of %s", inside(c).SharesMemory(),
+			inside(c).IsHierarchical(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
 	reportRound := drillRounds
@@ -198,7 +199,8 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 	if lost != d.ranks-1 {
 		t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
 	}
-	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim, home); !strings.Contains(output, blame) {
+	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim,
+		home); !strings.Contains(output, blame) {
 		t.Errorf("%q lacks %q", output, blame)
 	}
 	if code := job.ProcessState.ExitCode(); code != 137 {
@@ -227,7 +229,8 @@ func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 			if _, err := exec.LookPath("mpiexec.hydra"); err != nil {
 				t.Skip("left out: there is no mpiexec.hydra (package mpich)")
 			}
-			d.strike(t, d.command("mpiexec.hydra", "-np", fmt.Sprint(d.ranks))) // it kills the others before or after they have spoken
+			// it kills the others before or after they have spoken
+			d.strike(t, d.command("mpiexec.hydra", "-np", fmt.Sprint(d.ranks)))
 		})
 	}
 }

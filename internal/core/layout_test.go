@@ -47,9 +47,11 @@ func TestLayoutsNameTheElementsTheySay(t *testing.T) {
 		{"vector of one element", must(comm.Vector(3, 1, 0)), []int{0, 0, 0}},
 		{"vector of no blocks", must(comm.Vector(0, 2, 5)), nil},
 		{"subarray of a line", must(comm.Subarray([]int{7}, []int{3}, []int{2})), []int{2, 3, 4}},
-		{"subarray of a matrix", must(comm.Subarray([]int{4, 5}, []int{2, 3}, []int{1, 2})), []int{7, 8, 9, 12, 13, 14}},
+		{"subarray of a matrix", must(comm.Subarray([]int{4, 5}, []int{2, 3}, []int{1, 2})),
+			[]int{7, 8, 9, 12, 13, 14}},
 		{"column", must(comm.Subarray([]int{3, 4}, []int{3, 1}, []int{0, 3})), []int{3, 7, 11}},
-		{"face of a box", must(comm.Subarray([]int{2, 3, 2}, []int{2, 3, 1}, []int{0, 0, 1})), []int{1, 3, 5, 7, 9, 11}},
+		{"face of a box", must(comm.Subarray([]int{2, 3, 2}, []int{2, 3, 1}, []int{0, 0, 1})),
+			[]int{1, 3, 5, 7, 9, 11}},
 		{"edge of a box", must(comm.Subarray([]int{3, 3, 3}, []int{3, 1, 1}, []int{0, 2, 1})), []int{7, 16, 25}},
 		{"subarray of nothing", must(comm.Subarray([]int{3, 4}, []int{0, 2}, []int{3, 1})), nil},
 		{"indexed", must(comm.Indexed([]int{2, 0, 1, 3}, []int{9, 1, 0, 4})), []int{9, 10, 0, 4, 5, 6}},
@@ -100,13 +102,15 @@ func TestWrongLayouts(t *testing.T) {
 		{second(comm.Vector(1<<40, 1, 1<<40)), "vector of 1099511627776 blocks of 1 elements, 1099511627776 apart"},
 		{second(comm.Subarray(nil, nil, nil)), "sizes [], subsizes [], starts []: want one number for each"},
 		{second(comm.Subarray([]int{3, 4}, []int{1}, []int{0, 0})), "sizes [3 4], subsizes [1], starts [0 0]"},
-		{second(comm.Subarray([]int{3, 4}, []int{2, 3}, []int{0, 2})), "dimension 1 has 3 elements from 2 on: want them inside its 4"},
+		{second(comm.Subarray([]int{3, 4}, []int{2, 3}, []int{0, 2})),
+			"dimension 1 has 3 elements from 2 on: want them inside its 4"},
 		{second(comm.Subarray([]int{3, 4}, []int{2, 3}, []int{-1, 0})), "dimension 0 has 2 elements from -1 on"},
 		{second(comm.Subarray([]int{1 << 40, 1 << 40}, []int{1, 1}, []int{0, 0})), "at most 2^47 elements"},
 		{second(comm.Indexed([]int{1, 2}, []int{3})), "2 lengths and 1 starts: want the same number of both"},
 		{second(comm.Indexed([]int{1, -2}, []int{3, 4})), "block 1 has -2 elements from 4 on"},
 		{second(comm.Indexed([]int{1, 2}, []int{3, -4})), "block 1 has 2 elements from -4 on"},
-		{second(comm.Indexed([]int{1 << 46, 1 << 46, 1 << 46}, []int{0, 0, 0})), "more than 2^47 elements up to block 2 of 3"},
+		{second(comm.Indexed([]int{1 << 46, 1 << 46, 1 << 46}, []int{0, 0, 0})),
+			"more than 2^47 elements up to block 2 of 3"},
 		{outside(comm.Vector(3, 1, 5)), "ends at element 11 of a slice of 10: want it inside"},
 		{outside(comm.Contiguous(11)), "ends at element 11 of a slice of 10"},
 	} {
@@ -291,7 +295,8 @@ func shiftLaid(ctx context.Context, t *testing.T, c *comm.Comm, r *rand.Rand, n,
 	return equal("received", got, want)
 }
 
-func exchangeLaid(ctx context.Context, c *comm.Comm, send comm.Buffer, to int, recv comm.Buffer, from, form int) (comm.Status, error) {
+func exchangeLaid(ctx context.Context, c *comm.Comm, send comm.Buffer, to int, recv comm.Buffer, from,
+	form int) (comm.Status, error) {
 	switch form {
 	case 0:
 		return c.Sendrecv(ctx, to, 0, send, from, 0, recv)
@@ -330,7 +335,8 @@ func TestMessagesThatDoNotFitALayout(t *testing.T) {
 				}
 				short, long := make([]float32, 2*n), make([]float32, 4*n)
 				_, err := c.Recv(ctx, 0, 0, lay(short, must(comm.Vector(n/2, 1, 2))))
-				if !errors.Is(err, comm.ErrTruncated) || short[0] != 5 || short[n-2] != 5 || short[n-1] != 0 || short[n] != 0 {
+				if !errors.Is(err, comm.ErrTruncated) || short[0] != 5 || short[n-2] != 5 || short[n-1] != 0 ||
+					short[n] != 0 {
 					return fmt.Errorf("a longer message: %v, received %v", err, short[:3])
 				}
 				st, err := c.Recv(ctx, 0, 1, lay(long, must(comm.Vector(2*n, 1, 2))))
@@ -404,7 +410,8 @@ func TestMessagesBetweenDevicesAndLayouts(t *testing.T) {
 				}
 				sending := c.Isend(to, 0, from)
 				_, err := c.Recv(ctx, to, 0, into)
-				err = errors.Join(err, second(sending.Wait(ctx)), mem.Copy(comm.Of(got), into), equal("received", got, values))
+				err = errors.Join(err, second(sending.Wait(ctx)), mem.Copy(comm.Of(got), into),
+					equal("received", got, values))
 				if check(); err != nil {
 					return err
 				}
@@ -476,7 +483,8 @@ func TestLayoutsOfBrokenCommunicators(t *testing.T) {
 					marks[i] = -1
 				}
 				got := make([]float32, n)
-				if err := errors.Join(mem.Copy(recv, comm.Of(marks)), shiftLaid(ctx, t, c, r, n, 0), mem.Copy(comm.Of(got), recv), equal("left alone", got, marks)); err != nil {
+				if err := errors.Join(mem.Copy(recv, comm.Of(marks)), shiftLaid(ctx, t, c, r, n, 0),
+					mem.Copy(comm.Of(got), recv), equal("left alone", got, marks)); err != nil {
 					return err
 				}
 				check()

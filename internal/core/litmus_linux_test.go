@@ -83,10 +83,12 @@ func TestLitmusMessagePassing(t *testing.T) {
 			for k := range data {
 				data[k] = i
 			}
-			return errors.Join(w.Put(1, 0, comm.Of(data)), w.Flush(ctx, 1), w.Accumulate(1, 8, one(i), window.Replace), w.Unlock(ctx, 1))
+			return errors.Join(w.Put(1, 0, comm.Of(data)), w.Flush(ctx, 1), w.Accumulate(1, 8, one(i), window.Replace),
+				w.Unlock(ctx, 1))
 		}
 		for flag := []int64{0}; flag[0] != i; {
-			if err := errors.Join(w.FetchAndOp(1, 8, comm.Buffer{}, comm.Of(flag), window.NoOp), w.Flush(ctx, 1), ctx.Err()); err != nil {
+			if err := errors.Join(w.FetchAndOp(1, 8, comm.Buffer{}, comm.Of(flag), window.NoOp), w.Flush(ctx, 1),
+				ctx.Err()); err != nil {
 				return err
 			}
 			runtime.Gosched() // rank 0 may need this processor
@@ -110,7 +112,8 @@ func TestLitmusLocks(t *testing.T) {
 		const each = 10
 		x := []int64{0}
 		for range each {
-			err := errors.Join(w.Lock(ctx, 2), w.Get(2, 3, comm.Of(x)), w.Flush(ctx, 2), w.Put(2, 3, one(x[0]+1)), w.Unlock(ctx, 2))
+			err := errors.Join(w.Lock(ctx, 2), w.Get(2, 3, comm.Of(x)), w.Flush(ctx, 2), w.Put(2, 3, one(x[0]+1)),
+				w.Unlock(ctx, 2))
 			if err != nil {
 				return err
 			}
@@ -122,7 +125,8 @@ func TestLitmusLocks(t *testing.T) {
 // counted waits for all ranks, and compares an element.
 func counted(ctx context.Context, c *comm.Comm, w *window.Window, rank, at int, want int64) error {
 	got := []int64{0}
-	err := errors.Join(c.Barrier(ctx), w.RLock(ctx, rank), w.Get(rank, at, comm.Of(got)), w.Unlock(ctx, rank), c.Barrier(ctx))
+	err := errors.Join(c.Barrier(ctx), w.RLock(ctx, rank), w.Get(rank, at, comm.Of(got)), w.Unlock(ctx, rank),
+		c.Barrier(ctx))
 	if err == nil && got[0] != want {
 		err = fmt.Errorf("the counter is at %d, want %d", got[0], want)
 	}
@@ -144,7 +148,8 @@ func TestLitmusAtomics(t *testing.T) {
 					return err
 				}
 			}
-			if err := errors.Join(w.FetchAndOp(1, 5, one(1), comm.Of(old), comm.Sum), w.Accumulate(1, 5, one(1), comm.Sum), w.Flush(ctx, 1)); err != nil {
+			if err := errors.Join(w.FetchAndOp(1, 5, one(1), comm.Of(old), comm.Sum),
+				w.Accumulate(1, 5, one(1), comm.Sum), w.Flush(ctx, 1)); err != nil {
 				return err
 			}
 		}
@@ -158,13 +163,15 @@ func TestLitmusAtomics(t *testing.T) {
 // Elements that no instruction combines.
 func TestAccumulatesOfAnyTypeAreAtomic(t *testing.T) {
 	onSettings(t, func(ctx context.Context, c *comm.Comm) error {
-		return errors.Join(accumulated[int16](ctx, c, 100), accumulated[uint8](ctx, c, 50), accumulated[float32](ctx, c, 100),
+		return errors.Join(accumulated[int16](ctx, c, 100), accumulated[uint8](ctx, c, 50),
+			accumulated[float32](ctx, c, 100),
 			accumulated[float64](ctx, c, 100), accumulated[complex128](ctx, c, 100), accumulated[int32](ctx, c, 100))
 	})
 }
 
 // accumulated has all ranks add 1 to some elements of all parts a number of times.
-func accumulated[T int16 | uint8 | int32 | float32 | float64 | complex128](ctx context.Context, c *comm.Comm, times int) error {
+func accumulated[T int16 | uint8 | int32 | float32 | float64 | complex128](ctx context.Context, c *comm.Comm,
+	times int) error {
 	w, mine, err := window.Allocate[T](ctx, c, 7)
 	if err != nil {
 		return err
@@ -241,7 +248,8 @@ func TestWindowRequestsAndLayouts(t *testing.T) {
 			_, err = r.Wait(ctx)
 			return err
 		}
-		err = errors.Join(w.LockAll(ctx), start(w.Rput(next, 10, every)), w.Flush(ctx, next), start(w.Raccumulate(next, 10, every, comm.Sum)),
+		err = errors.Join(w.LockAll(ctx), start(w.Rput(next, 10, every)), w.Flush(ctx, next),
+			start(w.Raccumulate(next, 10, every, comm.Sum)),
 			start(w.RgetAccumulate(next, 10, every, comm.Of(old), comm.Sum)))
 		if err != nil {
 			return err
@@ -257,7 +265,8 @@ func TestWindowRequestsAndLayouts(t *testing.T) {
 		}
 		for i := range got {
 			if x := int64(2 * i); got[i] != 3*x || old[i] != 2*x || mine[10+i] != 3*x {
-				return fmt.Errorf("element %d: got %d, before %d, and here %d, want %d, %d, %d", i, got[i], old[i], mine[10+i], 3*x, 2*x, 3*x)
+				return fmt.Errorf("element %d: got %d, before %d, and here %d, want %d, %d, %d", i, got[i], old[i],
+					mine[10+i], 3*x, 2*x, 3*x)
 			}
 		}
 		return w.Free(ctx)
@@ -281,13 +290,15 @@ func TestRequestsOfViewsAreOfAllTheirElements(t *testing.T) {
 			x[i] = int64(i) + 1
 		}
 		wait := func(r comm.Request, err error) error { return errors.Join(err, second(r.Wait(ctx))) }
-		if err := errors.Join(w.LockAll(ctx), wait(column.Rput(next, 1, comm.Of(x))), wait(column.Rget(next, 1, comm.Of(got)))); err != nil {
+		if err := errors.Join(w.LockAll(ctx), wait(column.Rput(next, 1, comm.Of(x))),
+			wait(column.Rget(next, 1, comm.Of(got)))); err != nil {
 			return err
 		}
 		if err := equal("what was got", got, x); err != nil {
 			return err
 		}
-		err = errors.Join(wait(column.Raccumulate(next, 1, comm.Of(x), comm.Sum)), wait(column.RgetAccumulate(next, 1, comm.Of(x), comm.Of(old), comm.Sum)))
+		err = errors.Join(wait(column.Raccumulate(next, 1, comm.Of(x), comm.Sum)),
+			wait(column.RgetAccumulate(next, 1, comm.Of(x), comm.Of(old), comm.Sum)))
 		if err != nil {
 			return err
 		}
@@ -347,7 +358,8 @@ func TestViewsRefuseWhatTheirLayoutsDoNotName(t *testing.T) {
 			}
 		}
 		next, got := (c.Rank()+1)%c.Size(), []int64{0, 0}
-		err = errors.Join(column.Put(comm.ProcNull, 9, three), w.Fence(ctx), column.Put(next, 1, comm.Of([]int64{7, 8, 9})), w.Fence(ctx),
+		err = errors.Join(column.Put(comm.ProcNull, 9, three), w.Fence(ctx),
+			column.Put(next, 1, comm.Of([]int64{7, 8, 9})), w.Fence(ctx),
 			again.Get(next, 3, comm.Of(got)), w.Fence(ctx), equal("what was got twice", got, []int64{8, 8}))
 		return errors.Join(err, equal("the part", mine, []int64{0, 7, 0, 8, 0, 9}), w.Free(ctx))
 	})
@@ -400,7 +412,8 @@ func TestDeathEndsWaitsForALock(t *testing.T) {
 				return errors.Join(c.Barrier(ctx), w.RLock(ctx, 1))
 			})
 			for r, err := range errs[:3] {
-				if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "window rlock") || !strings.Contains(err.Error(), "killed by signal 9") {
+				if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "window rlock") ||
+					!strings.Contains(err.Error(), "killed by signal 9") {
 					t.Errorf("rank %d: %v, want ErrRevoked of rank 3 in window rlock", r, err)
 				}
 			}

@@ -47,50 +47,52 @@ func (s *stuck) inside(b comm.Buffer) comm.Buffer { return (&meter{Device: s.Dev
 // ends, but not for longer.
 func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 	d := leakyDevices(t)[0]
-	err := errors.Join(overMemoryWith(t, 2, comm.Config{Logger: quietly.Logger, Tuning: inChunksFrom}, func(ctx context.Context, world *comm.Comm) error {
-		c, err := world.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		const n = 100_000
-		hangs, goesOn := make(chan struct{}), make(chan struct{})
-		first := sync.OnceFunc(func() {
-			close(hangs)
-			<-goesOn
-		})
-		s := &stuck{Device: d, copies: first}
-		b, err := s.Alloc(mem.F32, n)
-		if err != nil {
-			return err
-		}
-		defer s.Free(b)
-		done := make(chan error, 1)
-		go func() { done <- c.Allreduce(ctx, b, b, comm.Sum) }()
-		select {
-		case <-hangs:
-		case err := <-done:
-			return fmt.Errorf("allreduce: %v, and nothing was copied", err)
-		}
-		if err := comm.Barrier(ctx, world); err != nil { // else the other may hear that this one has left, and copy nothing
-			return err
-		}
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		closed := make(chan error, 1)
-		go func() { closed <- c.Close(ended) }()
-		late := time.NewTimer(10 * time.Second)
-		defer late.Stop()
-		select {
-		case <-closed:
-		case <-late.C:
-			err = errors.New("close has not returned after its context's end")
-		}
-		close(goesOn)
-		if failed := <-done; !errors.Is(failed, comm.ErrClosed) && !errors.Is(failed, comm.ErrRevoked) {
-			err = errors.Join(err, fmt.Errorf("allreduce: got %v", failed))
-		}
-		return errors.Join(err, comm.Barrier(ctx, world))
-	})...)
+	err := errors.Join(overMemoryWith(t, 2, comm.Config{Logger: quietly.Logger, Tuning: inChunksFrom},
+		func(ctx context.Context, world *comm.Comm) error {
+			c, err := world.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			const n = 100_000
+			hangs, goesOn := make(chan struct{}), make(chan struct{})
+			first := sync.OnceFunc(func() {
+				close(hangs)
+				<-goesOn
+			})
+			s := &stuck{Device: d, copies: first}
+			b, err := s.Alloc(mem.F32, n)
+			if err != nil {
+				return err
+			}
+			defer s.Free(b)
+			done := make(chan error, 1)
+			go func() { done <- c.Allreduce(ctx, b, b, comm.Sum) }()
+			select {
+			case <-hangs:
+			case err := <-done:
+				return fmt.Errorf("allreduce: %v, and nothing was copied", err)
+			}
+			// else the other may hear that this one has left, and copy nothing
+			if err := comm.Barrier(ctx, world); err != nil {
+				return err
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			closed := make(chan error, 1)
+			go func() { closed <- c.Close(ended) }()
+			late := time.NewTimer(10 * time.Second)
+			defer late.Stop()
+			select {
+			case <-closed:
+			case <-late.C:
+				err = errors.New("close has not returned after its context's end")
+			}
+			close(goesOn)
+			if failed := <-done; !errors.Is(failed, comm.ErrClosed) && !errors.Is(failed, comm.ErrRevoked) {
+				err = errors.Join(err, fmt.Errorf("allreduce: got %v", failed))
+			}
+			return errors.Join(err, comm.Barrier(ctx, world))
+		})...)
 	if err != nil {
 		t.Error(err)
 	}

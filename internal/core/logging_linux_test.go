@@ -21,8 +21,10 @@ func TestWaysOfCollectivesAreLogged(t *testing.T) {
 		wants, forbids []string
 	}{
 		{"in shared memory", comm.Config{}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
-			[]string{"2 ranks of 1 hosts", "barrier 0-: shm: one-step", "bcast 0-: shm: one-step", "allreduce 4097-: shm: rsag in 8 KiB"}, []string{"messages", "hier"}},
-		{"in shared memory, tuned", comm.Config{Tuning: "allreduce:circulant"}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
+			[]string{"2 ranks of 1 hosts", "barrier 0-: shm: one-step", "bcast 0-: shm: one-step",
+				"allreduce 4097-: shm: rsag in 8 KiB"}, []string{"messages", "hier"}},
+		{"in shared memory, tuned", comm.Config{Tuning: "allreduce:circulant"},
+			func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
 			[]string{"bcast 0-: shm: one-step", "allreduce 0-: messages: circulant"}, []string{"allreduce 0-: shm"}},
 		{"on two hosts", comm.Config{}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)

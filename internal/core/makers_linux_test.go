@@ -31,7 +31,8 @@ var makers = map[string]func(ctx context.Context, c *comm.Comm, v []int64) (*com
 
 // makeAgain makes something again and again, sums vectors of n elements with it, and
 // gives it back, until that fails.
-func makeAgain(ctx context.Context, c *comm.Comm, maker func(context.Context, *comm.Comm, []int64) (*comm.Comm, []int64, error), n int, turned func(i int)) error {
+func makeAgain(ctx context.Context, c *comm.Comm,
+	maker func(context.Context, *comm.Comm, []int64) (*comm.Comm, []int64, error), n int, turned func(i int)) error {
 	private := vectorOf(n, 0)
 	for i := 0; ; i++ {
 		d, v, err := maker(ctx, c, private)

@@ -76,7 +76,9 @@ func triesAt(root int) []try {
 		{"alltoallv", func(ctx context.Context, c *comm.Comm, n int) error {
 			return comm.Alltoallv(ctx, c, f(n*c.Size()), counts(c, n), nil, f(n*c.Size()), counts(c, n), nil)
 		}},
-		{"scan", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Scan(ctx, c, f(n), f(n), comm.Sum) }},
+		{"scan", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Scan(ctx, c, f(n), f(n), comm.Sum)
+		}},
 		{"exscan", func(ctx context.Context, c *comm.Comm, n int) error {
 			return comm.Exscan(ctx, c, f(n), f(n), comm.Sum)
 		}},
@@ -115,7 +117,8 @@ func disagreeing(t *testing.T, where, n int, even, odd try) rankFunc {
 			err = next(ctx, c)
 		}
 		if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
-			t.Errorf("np=%d n=%d, %s against %s on rank %d: rank %d: %v", c.Size(), n, even.name, odd.name, where, c.Rank(), problem)
+			t.Errorf("np=%d n=%d, %s against %s on rank %d: rank %d: %v", c.Size(), n, even.name, odd.name, where,
+				c.Rank(), problem)
 		}
 		return nil
 	}
@@ -124,7 +127,8 @@ func disagreeing(t *testing.T, where, n int, even, odd try) rankFunc {
 // disagreeInMemory has four ranks of one host or more, which run starts, disagree in
 // every way that is wanted, nil for all: about short vectors, and about long ones, which
 // take many steps.
-func disagreeInMemory(t *testing.T, wanted func(even, odd try, n int) bool, run func(t testing.TB, fn rankFunc) []error) {
+func disagreeInMemory(t *testing.T, wanted func(even, odd try, n int) bool,
+	run func(t testing.TB, fn rankFunc) []error) {
 	t.Helper()
 	tries := allTries()
 	for i, even := range tries {
@@ -203,8 +207,12 @@ func TestEveryPairOfDifferentCollectivesIsAMismatchOnAllRanks(t *testing.T) {
 
 func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
 	pairs := [][2]try{
-		{{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 0, make([]float32, n)) }},
-			{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 1, make([]float32, n)) }}},
+		{{"bcast", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Bcast(ctx, c, 0, make([]float32, n))
+		}},
+			{"bcast", func(ctx context.Context, c *comm.Comm, n int) error {
+				return comm.Bcast(ctx, c, 1, make([]float32, n))
+			}}},
 		{{"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
 			return comm.Reduce(ctx, c, 0, make([]float32, n), make([]float32, n), comm.Sum)
 		}}, {"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
@@ -281,7 +289,8 @@ func disagreeingAtLast(t *testing.T, tries []try, i int) rankFunc {
 					}
 					err := secondCallOf(ctx, sub, mine, last)
 					if problem := wrongMismatch(err, where, tries[i].name, odd.name, "collective 2"); problem != nil {
-						t.Errorf("%s against %s on rank %d of %d, last %v: rank %d: %v", tries[i].name, odd.name, where, c.Size(), last, c.Rank(), problem)
+						t.Errorf("%s against %s on rank %d of %d, last %v: rank %d: %v", tries[i].name, odd.name, where,
+							c.Size(), last, c.Rank(), problem)
 					}
 				})
 			}
@@ -309,7 +318,9 @@ func secondCallOf(ctx context.Context, sub *comm.Comm, mine try, last bool) erro
 func TestLastCallsThatDifferAreAMismatch(t *testing.T) {
 	for _, p := range []int{2, 4} {
 		t.Run(fmt.Sprint("inproc ", p), func(t *testing.T) {
-			disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error { return commtest.Ranks(t.Context(), p, comm.Config{}, fn) })
+			disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error {
+				return commtest.Ranks(t.Context(), p, comm.Config{}, fn)
+			})
 		})
 	}
 	t.Run("tcp", func(t *testing.T) {

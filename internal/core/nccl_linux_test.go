@@ -126,7 +126,8 @@ func TestNCCLAndTheUsualWaysMix(t *testing.T) {
 	cudaDevices(t)
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 1, 1}} {
 		p := len(hostOf)
-		for _, cfg := range []comm.Config{{}, {Tuning: inChunksFrom}, {Deterministic: true}, {Tuning: "allreduce:0-:circulant"}} {
+		for _, cfg := range []comm.Config{{}, {Tuning: inChunksFrom}, {Deterministic: true},
+			{Tuning: "allreduce:0-:circulant"}} {
 			cfg.CUDA, cfg.Logger = "nccl", quietly.Logger
 			err := onNCCL(t, hostOf, cfg, func(ctx context.Context, c *comm.Comm) error {
 				for i, q := range longQuestions(p, 8200, 11) {
@@ -193,11 +194,13 @@ func TestWithoutNCCLTheUsualWaysServe(t *testing.T) {
 	} {
 		t.Setenv("FAKECUDA_FAIL", how.fail)
 		var output strings.Builder
-		cfg := comm.Config{CUDA: "nccl", Logger: slog.New(slog.NewTextHandler(&locked{w: &output}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		cfg := comm.Config{CUDA: "nccl", Logger: slog.New(slog.NewTextHandler(&locked{w: &output},
+			&slog.HandlerOptions{Level: slog.LevelWarn}))}
 		errs := overHosts(t, []int32{0, 0, 1}, cfg, func(ctx context.Context, c *comm.Comm) error {
 			return answerOn(ctx, c, devices[c.Rank()/how.share], longQuestions(3, 8200))
 		})
-		if err := errors.Join(errs...); err != nil || strings.Count(output.String(), "do without NCCL") != 1 || !strings.Contains(output.String(), name) {
+		if err := errors.Join(errs...); err != nil || strings.Count(output.String(), "do without NCCL") != 1 ||
+			!strings.Contains(output.String(), name) {
 			t.Errorf("%v; said: %s\nwant %q once", err, output.String(), name)
 		}
 	}
@@ -289,9 +292,11 @@ func TestErrorsOfNCCLAreReportedToAllRanks(t *testing.T) {
 	devices := manyDevices(t)
 	for says, set := range map[string][2]string{
 		"allreduce: ncclCommGetAsyncError: ncclRemoteError (6): remote process exited": {"FAKENCCL_ASYNC", "2=6"},
-		"allreduce: ncclAllReduce: ncclInternalError (3): internal error":              {"FAKECUDA_FAIL", "ncclAllReduce:3=3"},
-		"joining: ncclCommInitRankConfig: ncclUnhandledCudaError (1): unhandled cuda":  {"FAKECUDA_FAIL", "ncclCommInitRankConfig:2=1"},
-		"record of an event: cuEventRecord: CUDA_ERROR_LAUNCH_FAILED (719)":            {"FAKECUDA_FAIL", "cuEventRecord:3=719"},
+		"allreduce: ncclAllReduce: ncclInternalError (3): internal error": {"FAKECUDA_FAIL",
+			"ncclAllReduce:3=3"},
+		"joining: ncclCommInitRankConfig: ncclUnhandledCudaError (1): unhandled cuda": {"FAKECUDA_FAIL",
+			"ncclCommInitRankConfig:2=1"},
+		"record of an event: cuEventRecord: CUDA_ERROR_LAUNCH_FAILED (719)": {"FAKECUDA_FAIL", "cuEventRecord:3=719"},
 	} {
 		t.Setenv(set[0], set[1])
 		for r, err := range overHosts(t, []int32{0, 1, 1}, quietNCCL, func(ctx context.Context, c *comm.Comm) error {
@@ -341,7 +346,8 @@ func TestWaitsForNCCLEnd(t *testing.T) {
 		}
 		return inside(c).AttendForever(ctx)
 	}) {
-		if problem := wrongCause(err, impatient, "has left, but a collective waits for it"); r != impatient && problem != nil {
+		if problem := wrongCause(err, impatient, "has left, but a collective waits for it"); r != impatient &&
+			problem != nil {
 			t.Errorf("rank %d: %v", r, problem)
 		}
 	}

@@ -36,7 +36,8 @@ func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []
 }
 
 // overFabrics is overBoots with Connections that have been changed before they are used.
-func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *network.Connection), fn rankFunc) []error {
+func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *network.Connection),
+	fn rankFunc) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, fmt.Errorf("the test took %v", testTimeout))
 	defer cancel()

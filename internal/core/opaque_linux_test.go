@@ -22,7 +22,8 @@ import (
 var (
 	// The last sizes are longer than the chunks that go through shared memory.
 	opaqueSizes = []int{1, 6, 12, 16, 20, 24, 96, 97, 1000, 9000, 70_000, 600_000}
-	opaqueKinds = []calls.Kind{calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scan, calls.Exscan}
+	opaqueKinds = []calls.Kind{calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scan,
+		calls.Exscan}
 )
 
 // opaqueCounts are numbers of elements of a size: the last goes in many chunks.
@@ -62,7 +63,8 @@ func opaqueOp(size int, wrong *error) call.Op {
 		for _, b := range []mem.Buffer{acc, in} {
 			switch {
 			case b.Type() != mem.Opaque || b.ElemSize() != size || b.Len() != acc.Len() || b.Len() == 0:
-				*wrong = fmt.Errorf("the function gets %d and %d elements of %d bytes, want %d bytes", acc.Len(), in.Len(), b.ElemSize(), size)
+				*wrong = fmt.Errorf("the function gets %d and %d elements of %d bytes, want %d bytes", acc.Len(),
+					in.Len(), b.ElemSize(), size)
 			case size%16 == 0 && b.Addr()%16 != 0:
 				*wrong = fmt.Errorf("elements of %d bytes at %#x: want 16 bytes aligned", size, b.Addr())
 			}
@@ -225,7 +227,8 @@ func everyOpaque(ctx context.Context, c *comm.Comm) error {
 }
 
 // opaqueHosts are the hosts of so many ranks.
-var opaqueHosts = [][]int32{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}, 5: {0, 0, 1, 1, 1}, 6: {0, 1, 0, 1, 2, 2}, 7: {0, 0, 0, 1, 1, 1, 1}}
+var opaqueHosts = [][]int32{2: {0, 1}, 3: {0, 0, 1}, 4: {0, 0, 1, 1}, 5: {0, 0, 1, 1, 1}, 6: {0, 1, 0, 1, 2, 2},
+	7: {0, 0, 0, 1, 1, 1, 1}}
 
 func TestOpaqueElementsCombineInRankOrder(t *testing.T) {
 	hosts := func(tuning string) func(t testing.TB, n int, fn rankFunc) []error {
@@ -334,7 +337,8 @@ func TestOpaqueElementsOfDifferentSizesAreAMismatch(t *testing.T) {
 				if err == nil {
 					err = d.Barrier(ctx)
 				}
-				if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), theirs.text) || !strings.Contains(err.Error(), "12 elements of 6 bytes") {
+				if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), theirs.text) ||
+					!strings.Contains(err.Error(), "12 elements of 6 bytes") {
 					return fmt.Errorf("got %v, want a mismatch with %s", err, theirs.text)
 				}
 				return c.Barrier(ctx)
@@ -349,10 +353,12 @@ func TestOpaqueElementsThatNoFunctionCombines(t *testing.T) {
 		other := mem.HostElements(12, 2, make([]byte, 24))
 		f := call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {}}
 		for want, o := range map[string]*call.Call{
-			"want uint8 where no function combines them":           new(call.Call).Bcast(0, b),
-			"elements of 6 bytes and recv of 12":                   new(call.Call).Allreduce(b, other, f),
-			"operator sum is not defined for opaque":               new(call.Call).Allreduce(b, b, call.Op{Kind: mem.Sum}),
-			"send has opaque elements and recv uint8: want one ty": new(call.Call).Scan(b, mem.Bytes(make([]byte, 12)), f),
+			"want uint8 where no function combines them": new(call.Call).Bcast(0, b),
+			"elements of 6 bytes and recv of 12":         new(call.Call).Allreduce(b, other, f),
+			"operator sum is not defined for opaque": new(call.Call).Allreduce(b, b,
+				call.Op{Kind: mem.Sum}),
+			"send has opaque elements and recv uint8: want one ty": new(call.Call).Scan(b,
+				mem.Bytes(make([]byte, 12)), f),
 		} {
 			if err := inside(c).Do(ctx, o); !errors.Is(err, comm.ErrArgument) || !strings.Contains(err.Error(), want) {
 				return fmt.Errorf("got %v, want %q", err, want)

@@ -33,7 +33,8 @@ func TestMessagesOfOneTagArriveInTheOrderSent(t *testing.T) {
 					return err
 				}
 				if data[0] != int64(i) || st.Count() != 1+messageSizes[i%len(messageSizes)] {
-					return fmt.Errorf("tag %d: got message %d of %d elements, want message %d", tag, data[0], st.Count(), i)
+					return fmt.Errorf("tag %d: got message %d of %d elements, want message %d", tag, data[0],
+						st.Count(), i)
 				}
 			}
 		}
@@ -67,7 +68,8 @@ func TestWildcardsTakeTheOldestThatFits(t *testing.T) {
 				want.got = st.Source*10 - want.got
 			}
 			if x[0] != want.got || st.Source != x[0]/10 || st.Tag != x[0]%10 || st.Count() != 1 || st.Bytes != 8 {
-				return fmt.Errorf("from %d, tag %d: got %d with status %+v, want %d", want.from, want.tag, x[0], st, want.got)
+				return fmt.Errorf("from %d, tag %d: got %d with status %+v, want %d", want.from, want.tag, x[0],
+					st, want.got)
 			}
 		}
 		return nil
@@ -159,7 +161,8 @@ func TestReceivesAreServedInTheirOrderOverSharedMemory(t *testing.T) {
 			if !errors.Is(short, comm.ErrTruncated) {
 				return fmt.Errorf("receive of one element: got %v, want ErrTruncated", short)
 			}
-			if err := errors.Join(last, rest, comm.WaitAll(ctx, any, named), comm.Send(ctx, c, 0, 0, []int{})); err != nil {
+			if err := errors.Join(last, rest, comm.WaitAll(ctx, any, named),
+				comm.Send(ctx, c, 0, 0, []int{})); err != nil {
 				return err
 			}
 			if want := [5][2]int{{i, 1}, {i, 2}, {i, 0}, {i, 4}, {i, 5}}; in != want || st.Tag != 5 {
@@ -247,7 +250,8 @@ func TestManyOutstandingSendsAndReceives(t *testing.T) {
 		}
 		for k, v := range in {
 			r, i := k/each, k%each
-			if err := equal(fmt.Sprintf("from %d, tag %d", r, i), v, integers[int64]().vector(r+i, len(v))); err != nil {
+			if err := equal(fmt.Sprintf("from %d, tag %d", r, i), v,
+				integers[int64]().vector(r+i, len(v))); err != nil {
 				return err
 			}
 		}

@@ -156,7 +156,8 @@ func TestTheTagOfProcNullIsChecked(t *testing.T) {
 	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		x := comm.Of([]int{7})
 		for name, send := range nullSends {
-			if err := send(ctx, c, -1, x); !errors.Is(err, comm.ErrArgument) || !strings.Contains(err.Error(), "tag -1: want 0 to") {
+			if err := send(ctx, c, -1, x); !errors.Is(err, comm.ErrArgument) ||
+				!strings.Contains(err.Error(), "tag -1: want 0 to") {
 				return fmt.Errorf("%s with tag -1: %v", name, err)
 			}
 		}

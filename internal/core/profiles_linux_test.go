@@ -57,29 +57,30 @@ func bitsUnder(t *testing.T, profile string, ranks int, tuning string) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(bitsSeed)
 	cfg := comm.Config{Tuning: tuning}
-	err := errors.Join(overFabrics(t, boots, cfg, func(int, *network.Connection) {}, func(ctx context.Context, c *comm.Comm) error {
-		for _, n := range []int{1, 3001, 20_011, 700_001} {
-			send, sum := anyFloats(c.Rank(), n), make([]float32, n)
-			note := func(err error) error {
-				if c.Rank() == 0 {
-					var b []byte
-					for _, x := range sum {
-						b = binary.NativeEndian.AppendUint32(b, math.Float32bits(x))
+	err := errors.Join(overFabrics(t, boots, cfg, func(int, *network.Connection) {},
+		func(ctx context.Context, c *comm.Comm) error {
+			for _, n := range []int{1, 3001, 20_011, 700_001} {
+				send, sum := anyFloats(c.Rank(), n), make([]float32, n)
+				note := func(err error) error {
+					if c.Rank() == 0 {
+						var b []byte
+						for _, x := range sum {
+							b = binary.NativeEndian.AppendUint32(b, math.Float32bits(x))
+						}
+						hash.Write(b)
 					}
-					hash.Write(b)
+					return err
 				}
-				return err
+				if err := errors.Join(
+					note(comm.Allreduce(ctx, c, send, sum, comm.Sum)),
+					note(comm.Reduce(ctx, c, 0, send, sum, comm.Sum)),
+					note(around(ctx, c, send, sum)),
+				); err != nil {
+					return fmt.Errorf("%d elements: %w", n, err)
+				}
 			}
-			if err := errors.Join(
-				note(comm.Allreduce(ctx, c, send, sum, comm.Sum)),
-				note(comm.Reduce(ctx, c, 0, send, sum, comm.Sum)),
-				note(around(ctx, c, send, sum)),
-			); err != nil {
-				return fmt.Errorf("%d elements: %w", n, err)
-			}
-		}
-		return nil
-	})...)
+			return nil
+		})...)
 	if err != nil {
 		t.Fatalf("under %s: %v", profile, err)
 	}

@@ -11,7 +11,8 @@ import (
 
 // awaitDone waits, outside comm, until another rank of the test says so.
 func awaitDone(ctx context.Context, done <-chan struct{}) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("what was sent does not arrive while its sender computes"))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute,
+		errors.New("what was sent does not arrive while its sender computes"))
 	defer cancel()
 	select {
 	case <-done:

@@ -43,7 +43,8 @@ func TestFunctionsCombineInRankOrder(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 5, 8} {
 		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
 			for _, n := range []int{0, 1, p, 1000, 20_000} { // the last in chunks, on request
-				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
+				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0),
+					composeAt(ctx, c, n, p-1)); err != nil {
 					return fmt.Errorf("np=%d, n=%d: %w", p, n, err)
 				}
 			}
@@ -174,7 +175,8 @@ func reductions(ctx context.Context, c *comm.Comm, n int) (map[string][]uint32, 
 	if me != n%p {
 		at = sum // means nothing here
 	}
-	return map[string][]uint32{"allreduce": bitsOf(sum), "reduce": bitsOf(at), "scan": bitsOf(scan), "reducescatter": bitsOf(block)}, err
+	return map[string][]uint32{"allreduce": bitsOf(sum), "reduce": bitsOf(at), "scan": bitsOf(scan),
+		"reducescatter": bitsOf(block)}, err
 }
 
 // In deterministic mode element i has the same bits whatever the algorithm, the

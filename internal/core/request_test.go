@@ -139,7 +139,8 @@ func TestStartOfAnActiveRequestIsErrActive(t *testing.T) {
 		}
 		x := make([]int, 1)
 		var rs []comm.Request
-		for _, p := range []*comm.Persistent{c.RecvInit(1, 1, comm.Of(x)), c.SsendInit(1, 2, comm.Of([]int{1})), c.BarrierInit()} {
+		for _, p := range []*comm.Persistent{c.RecvInit(1, 1, comm.Of(x)), c.SsendInit(1, 2, comm.Of([]int{1})),
+			c.BarrierInit()} {
 			rs = append(rs, p.Start())
 			if _, err := p.Start().Wait(ctx); !errors.Is(err, comm.ErrActive) {
 				return fmt.Errorf("second Start: got %v, want ErrActive", err)

@@ -86,7 +86,8 @@ func TestDividedCommsShareMemory(t *testing.T) {
 				return err
 			}
 			if !inside(half).SharesMemory() || !inside(twin).SharesMemory() {
-				return fmt.Errorf("round %d: half shares memory %v, its twin %v", i, inside(half).SharesMemory(), inside(twin).SharesMemory())
+				return fmt.Errorf("round %d: half shares memory %v, its twin %v", i, inside(half).SharesMemory(),
+					inside(twin).SharesMemory())
 			}
 			for _, c := range []*comm.Comm{half, c, twin} {
 				q := question{kind: everyKind[i%len(everyKind)], ranks: c.Size(), n: 50, root: i % 2}
@@ -112,7 +113,8 @@ func TestFunctionsCombineInRankOrderInSharedMemory(t *testing.T) {
 	for _, p := range []int{2, 3, 5, 8} {
 		err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
 			for _, n := range []int{0, 1, p, 1000, 20_000} {
-				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
+				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0),
+					composeAt(ctx, c, n, p-1)); err != nil {
 					return fmt.Errorf("np=%d, n=%d: %w", p, n, err)
 				}
 			}
@@ -205,7 +207,8 @@ func TestContextThatEndsInSharedMemoryBreaksTheComm(t *testing.T) {
 		on := ctx
 		switch c.Rank() {
 		case late: // busy with something else, until it hears of it
-			if problem := wrongCause(second(comm.Recv(ctx, c, 0, 99, []int{})), quitter, errEnough.Error()); problem != nil {
+			if problem := wrongCause(second(comm.Recv(ctx, c, 0, 99, []int{})), quitter,
+				errEnough.Error()); problem != nil {
 				t.Errorf("rank %d, outside: %v", late, problem)
 			}
 			return nil

@@ -71,7 +71,8 @@ func TestNamesCountRecoveries(t *testing.T) {
 				return errBoom
 			}
 			err := comm.Barrier(ctx, c)
-			if problem := wrongCause(err, dead, "boom"); problem != nil || !strings.Contains(err.Error(), "of "+c.Name()+": ") {
+			if problem := wrongCause(err, dead, "boom"); problem != nil ||
+				!strings.Contains(err.Error(), "of "+c.Name()+": ") {
 				return fmt.Errorf("%v (%v): want the cause and the name %s", err, problem, c.Name())
 			}
 			next, err := c.Shrink(ctx)

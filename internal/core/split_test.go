@@ -20,8 +20,10 @@ func TestSplitByColorAndKey(t *testing.T) {
 		{"one part", func(r int) int { return 5 }, func(r int) int { return 0 }, [][]int{{0, 1, 2, 3, 4, 5}}},
 		{"reversed", func(r int) int { return 0 }, func(r int) int { return -r }, [][]int{{5, 4, 3, 2, 1, 0}}},
 		{"odd and even", func(r int) int { return r % 2 }, func(r int) int { return 0 }, [][]int{{0, 2, 4}, {1, 3, 5}}},
-		{"keys decide, then ranks", func(r int) int { return r / 3 }, func(r int) int { return r % 2 }, [][]int{{0, 2, 1}, {4, 3, 5}}},
-		{"all alone", func(r int) int { return r }, func(r int) int { return r }, [][]int{{0}, {1}, {2}, {3}, {4}, {5}}},
+		{"keys decide, then ranks", func(r int) int { return r / 3 }, func(r int) int { return r % 2 },
+			[][]int{{0, 2, 1}, {4, 3, 5}}},
+		{"all alone", func(r int) int { return r }, func(r int) int { return r },
+			[][]int{{0}, {1}, {2}, {3}, {4}, {5}}},
 		{"some in none", func(r int) int { return r%3 - 1 }, func(r int) int { return 0 }, [][]int{{1, 4}, {2, 5}}},
 	}
 	for _, tt := range tests {

@@ -290,7 +290,8 @@ func TestReceivesIntoDeviceMemoryFailAsOthers(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 1 { // it leaves only then: receives from who has left fail, and are not canceled
-			return errors.Join(c.Barrier(ctx), c.Send(ctx, 0, 1, comm.Of([]int32{1, 2, 3})), c.Send(ctx, 0, 2, comm.Of([]float32{1})))
+			return errors.Join(c.Barrier(ctx), c.Send(ctx, 0, 1, comm.Of([]int32{1, 2, 3})),
+				c.Send(ctx, 0, 2, comm.Of([]float32{1})))
 		}
 		r := c.Irecv(1, 5, b)
 		if !r.Cancel() {
@@ -340,7 +341,8 @@ func TestADeviceThatFailsBreaksTheCollective(t *testing.T) {
 		return c.Allreduce(ctx, b, b, comm.Sum)
 	})
 	for r, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "cuda:0: copy of 400 bytes from cuda:0 to host: cuMemcpyAsync: CUDA_ERROR_LAUNCH_FAILED (719)") {
+		if err == nil || !strings.Contains(err.Error(),
+			"cuda:0: copy of 400 bytes from cuda:0 to host: cuMemcpyAsync: CUDA_ERROR_LAUNCH_FAILED (719)") {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}

@@ -107,7 +107,8 @@ func receiveAll(ctx context.Context, c *comm.Comm, seed uint64, messages int) er
 				return err
 			}
 			if st.Bytes != len(want) || st.Source != from || st.Tag != i%3 {
-				return fmt.Errorf("message %d from rank %d: %+v, want %d bytes with tag %d", i, from, st, len(want), i%3)
+				return fmt.Errorf("message %d from rank %d: %+v, want %d bytes with tag %d", i, from, st,
+					len(want), i%3)
 			}
 			if err := equal(fmt.Sprintf("message %d from rank %d", i, from), buf[:st.Bytes], want); err != nil {
 				return err

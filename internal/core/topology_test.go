@@ -14,7 +14,8 @@ import (
 // A torus of two by three, in which both neighbors of the first dimension are one rank, over the
 // transports of processes, short and long. Package topology has the other tests, in one process.
 func TestNeighborCollectivesOverTCPAndMemory(t *testing.T) {
-	for name, over := range map[string]func(t testing.TB, n int, fn rankFunc) []error{"tcp": overTCP, "memory": overMemory} {
+	for name, over := range map[string]func(t testing.TB, n int, fn rankFunc) []error{
+		"tcp": overTCP, "memory": overMemory} {
 		for _, n := range []int{3, 40_000} {
 			err := errors.Join(over(t, 6, func(ctx context.Context, c *comm.Comm) error {
 				g, err := topology.NewCart(ctx, c, []int{2, 3}, []bool{true, true})

@@ -55,50 +55,53 @@ func TestTuningOneCollectiveLeavesTheOthersInMemory(t *testing.T) {
 	boots, s := withMemory(t, p)
 	defer s.Close()
 	cfg := comm.Config{Tuning: "allreduce:64-:circulant"}
-	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *network.Connection) { countSends(f, &sent[rank]) }, func(ctx context.Context, c *comm.Comm) error {
-		x, err := comm.Alloc[int64](ctx, c, n)
-		if err != nil {
-			return err
-		}
-		sends := func(what string, want int64, call func() error) error {
-			before := sent[c.Rank()].Load()
-			err := call()
-			if got := sent[c.Rank()].Load() - before; err == nil && got != want {
-				err = fmt.Errorf("%s: %d messages, want %d", what, got, want)
+	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *network.Connection) { countSends(f, &sent[rank]) },
+		func(ctx context.Context, c *comm.Comm) error {
+			x, err := comm.Alloc[int64](ctx, c, n)
+			if err != nil {
+				return err
 			}
-			return err
-		}
-		small := make([]int64, 8)
-		each := int64(4 + c.Rank()%2) // an odd rank sends a run of blocks in two messages: it passes the last rank
-		if err := errors.Join(
-			sends("barrier", 0, func() error { return comm.Barrier(ctx, c) }),
-			sends("short allreduce", 0, func() error { return comm.Allreduce(ctx, c, small[:7], small[:7], comm.Sum) }),
-			sends("allreduce", each, func() error { return comm.Allreduce(ctx, c, small, small, comm.Sum) }),
-			sends("iallreduce", each, func() error {
-				_, err := c.Iallreduce(comm.Of(small), comm.Of(small), comm.Sum).Wait(ctx)
+			sends := func(what string, want int64, call func() error) error {
+				before := sent[c.Rank()].Load()
+				err := call()
+				if got := sent[c.Rank()].Load() - before; err == nil && got != want {
+					err = fmt.Errorf("%s: %d messages, want %d", what, got, want)
+				}
 				return err
-			}),
-			sends("persistent allreduce", each, func() error {
-				_, err := c.AllreduceInit(comm.Of(small), comm.Of(small), comm.Sum).Start().Wait(ctx)
+			}
+			small := make([]int64, 8)
+			each := int64(4 + c.Rank()%2) // an odd rank sends a run of blocks in two messages: it passes the last rank
+			if err := errors.Join(
+				sends("barrier", 0, func() error { return comm.Barrier(ctx, c) }),
+				sends("short allreduce", 0, func() error {
+					return comm.Allreduce(ctx, c, small[:7], small[:7], comm.Sum)
+				}),
+				sends("allreduce", each, func() error { return comm.Allreduce(ctx, c, small, small, comm.Sum) }),
+				sends("iallreduce", each, func() error {
+					_, err := c.Iallreduce(comm.Of(small), comm.Of(small), comm.Sum).Wait(ctx)
+					return err
+				}),
+				sends("persistent allreduce", each, func() error {
+					_, err := c.AllreduceInit(comm.Of(small), comm.Of(small), comm.Sum).Start().Wait(ctx)
+					return err
+				}),
+				// The circulant pattern keeps no order of operands: so it is not tuned.
+				sends("allreduce with a function", 0, func() error {
+					return comm.AllreduceFunc(ctx, c, small, small, func(acc, in []int64) {})
+				}),
+				sends("allgather", 0, func() error { return comm.Allgather(ctx, c, small, make([]int64, 8*p)) }),
+			); err != nil {
 				return err
-			}),
-			// The circulant pattern keeps no order of operands: so it is not tuned.
-			sends("allreduce with a function", 0, func() error {
-				return comm.AllreduceFunc(ctx, c, small, small, func(acc, in []int64) {})
-			}),
-			sends("allgather", 0, func() error { return comm.Allgather(ctx, c, small, make([]int64, 8*p)) }),
-		); err != nil {
-			return err
-		}
-		ringed := inside(c).Ringed()
-		if err := sends("bcast", 0, func() error { return comm.Bcast(ctx, c, 0, x) }); err != nil {
-			return err
-		}
-		if copied := inside(c).Ringed() - ringed; copied >= 8*n {
-			return fmt.Errorf("bcast of memory from Alloc: %d bytes went around rings, want it in place", copied)
-		}
-		return comm.Free(ctx, c, x)
-	})...)
+			}
+			ringed := inside(c).Ringed()
+			if err := sends("bcast", 0, func() error { return comm.Bcast(ctx, c, 0, x) }); err != nil {
+				return err
+			}
+			if copied := inside(c).Ringed() - ringed; copied >= 8*n {
+				return fmt.Errorf("bcast of memory from Alloc: %d bytes went around rings, want it in place", copied)
+			}
+			return comm.Free(ctx, c, x)
+		})...)
 	if err != nil {
 		t.Error(err)
 	}
@@ -146,7 +149,8 @@ func TestTunedAndOtherCollectivesMix(t *testing.T) {
 				}
 				draw := rand.New(rand.NewPCG(uint64(p), 4)) // alike on all ranks
 				for i := range calls {
-					q := question{kind: everyKind[draw.IntN(len(everyKind))], ranks: p, n: [...]int{0, 1, 100, 1000, most}[draw.IntN(5)],
+					q := question{kind: everyKind[draw.IntN(len(everyKind))], ranks: p,
+						n:    [...]int{0, 1, 100, 1000, most}[draw.IntN(5)],
 						root: draw.IntN(p), inPlace: draw.IntN(2) == 0, gaps: draw.IntN(2) == 0}
 					if reduces(q.kind) {
 						q.op = []comm.Op{comm.Sum, comm.Max, comm.Avg}[draw.IntN(3)]

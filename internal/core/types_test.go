@@ -78,7 +78,8 @@ func refused[T comm.Scalar](c *comm.Comm, q question, op comm.Op, e elements[T])
 	a := ask(q, e, c.Rank())
 	a.op = op
 	for spelling := range spellings {
-		if err := formOf[T](q.kind).perform(context.Background(), c, spelling, &a.args); !errors.Is(err, comm.ErrArgument) {
+		if err := formOf[T](q.kind).perform(context.Background(), c, spelling, &a.args); !errors.Is(err,
+			comm.ErrArgument) {
 			return fmt.Errorf("%s of %v with operator %v: got %v, want ErrArgument", q.kind, a.out().Type(), op, err)
 		}
 	}

@@ -29,11 +29,14 @@ var settings = []setting{
 	}},
 	{"memory", true, func(t testing.TB, fn rankFunc) []error { return overMemory(t, 4, fn) }},
 	{"tcp", false, func(t testing.TB, fn rankFunc) []error { return overTCP(t, 4, fn) }},
-	{"hosts", false, func(t testing.TB, fn rankFunc) []error { return overHosts(t, []int32{0, 1, 0, 1}, comm.Config{}, fn) }},
+	{"hosts", false, func(t testing.TB, fn rankFunc) []error {
+		return overHosts(t, []int32{0, 1, 0, 1}, comm.Config{}, fn)
+	}},
 }
 
 // byKernel is memory where ranks reach what is private to others through the kernel.
-var byKernel = setting{"kernel", true, func(t testing.TB, fn rankFunc) []error { return []error{crossed(t, 4, "", fn)} }}
+var byKernel = setting{"kernel", true,
+	func(t testing.TB, fn rankFunc) []error { return []error{crossed(t, 4, "", fn)} }}
 
 // byDevice is where the memory of allocated windows is accessed by UCX.
 var byDevice = setting{"ucx", false, func(t testing.TB, fn rankFunc) []error { return overUCX(t, 4, fn) }}
@@ -102,7 +105,8 @@ func TestWindowsAgreeWithTheModel(t *testing.T) {
 	}
 	for kind, make := range windowMakers {
 		for _, f := range append(slices.Clone(settings), byKernel, byDevice) {
-			if kind == "shared" && !f.shared || f.name == byKernel.name && kind != "created" || f.name == byDevice.name && kind != "allocated" || f.misjudged(kind) {
+			if kind == "shared" && !f.shared || f.name == byKernel.name && kind != "created" ||
+				f.name == byDevice.name && kind != "allocated" || f.misjudged(kind) {
 				continue
 			}
 			t.Run(kind+"/"+f.name, func(t *testing.T) {
@@ -313,7 +317,8 @@ func (m *model) fetches(rank int) (err error) {
 			}
 		}
 		if rank == m.c.Rank() {
-			err = errors.Join(err, m.w.Flush(context.Background(), to), equal("what was fetched", slices.Concat(got[0], got[1]), slices.Concat(want[0], want[1])))
+			err = errors.Join(err, m.w.Flush(context.Background(), to),
+				equal("what was fetched", slices.Concat(got[0], got[1]), slices.Concat(want[0], want[1])))
 		}
 	}
 	return err
@@ -371,7 +376,8 @@ func putAround(ctx context.Context, c *comm.Comm, n int, turned func(i int)) err
 		}
 		for from := range c.Size() {
 			if got := mine[n*from:][:n]; !slices.Equal(got, src) {
-				return fmt.Errorf("round %d: rank %d has put %v ... %v, want %v ... %v", i, from, got[0], got[n-1], src[0], src[n-1])
+				return fmt.Errorf("round %d: rank %d has put %v ... %v, want %v ... %v", i, from, got[0], got[n-1],
+					src[0], src[n-1])
 			}
 		}
 		if err := w.Fence(ctx); err != nil {

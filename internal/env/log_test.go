@@ -49,7 +49,8 @@ func TestLogPrintsWhatItIsAskedFor(t *testing.T) {
 
 func TestLogRefusesWhatItDoesNotKnow(t *testing.T) {
 	for spec, bad := range map[string]string{
-		"chatty": `"chatty"`, "info,": `""`, "tcp=loud": `"tcp=loud"`, "rdma=debug": `"rdma=debug"`, "warn,tunning": `"tunning"`,
+		"chatty": `"chatty"`, "info,": `""`, "tcp=loud": `"tcp=loud"`, "rdma=debug": `"rdma=debug"`,
+		"warn,tunning": `"tunning"`,
 	} {
 		_, err := NewLogger(spec, nil)
 		if err == nil || !strings.Contains(err.Error(), bad) || !strings.Contains(err.Error(), "GOMPI_LOG=") {

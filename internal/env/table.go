@@ -158,7 +158,8 @@ func launched() []Var {
 		{TorchRunID, "", byLibraries, "the value of `-rdzv-id`, or GOMPI_JOB_ID of the first run", true},
 		{TorchRestarts, "", byLibraries, "as GOMPI_RESTARTS", true},
 		{TorchMaxRestarts, "", byLibraries, "the value of `-max-restarts`", true},
-		{TorchErrorFile, "a file of the rank's own", byLibraries, "where torch's `@record` writes why a script failed, which gompirun reports; `-x` or the script may name another", true},
+		{TorchErrorFile, "a file of the rank's own", byLibraries,
+			"where torch's `@record` writes why a script failed, which gompirun reports; `-x` or the script may name another", true},
 		{OMPIRank, "", byPrograms, "as GOMPI_RANK", true},
 		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
 		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},
@@ -183,9 +184,11 @@ func launched() []Var {
 		{SlurmStepHosts, "", byPrograms, "names of the hosts of the ranks, inside a job of Slurm", true},
 		{SlurmSlots, "", byLauncher, "the job of Slurm and the tasks that it has on each node, for a gompirun that a rank starts", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
-		{GlooInterface, "on several hosts, the one that leads to MASTER_ADDR", byLibraries, "network interface of PyTorch's gloo", true},
+		{GlooInterface, "on several hosts, the one that leads to MASTER_ADDR", byLibraries,
+			"network interface of PyTorch's gloo", true},
 		{Unbuffered, "1", byPython, "output of scripts is not buffered", true},
-		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},
+		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms,
+			"threads of OpenMP and BLAS libraries", true},
 	}
 }
 

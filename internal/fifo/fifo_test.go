@@ -15,8 +15,10 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 		if len(want) > 0 {
 			front = want[0]
 		}
-		if q.Len() != len(want) || q.Empty() != (len(want) == 0) || q.Front() != front || !slices.Equal(q.Items(), want) {
-			t.Fatalf("%d items, front %p: want %d, %p, and %v for %v", q.Len(), q.Front(), len(want), front, want, q.Items())
+		if q.Len() != len(want) || q.Empty() != (len(want) == 0) || q.Front() != front ||
+			!slices.Equal(q.Items(), want) {
+			t.Fatalf("%d items, front %p: want %d, %p, and %v for %v", q.Len(), q.Front(), len(want), front,
+				want, q.Items())
 		}
 		for i, v := range q.items[:cap(q.items)] {
 			if queued := i >= q.head && i < len(q.items); v != nil && !queued {

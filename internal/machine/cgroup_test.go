@@ -39,18 +39,26 @@ func TestQuotaIsTheLeastOfAllGroupsAbove(t *testing.T) {
 		{"v2, rounded up", map[string]string{"proc/self/cgroup": "0::/job\n", "proc/self/mountinfo": v2,
 			"sys/fs/cgroup/job/cpu.max": "150000 100000\n"}, 2},
 		{"v2, a group above", map[string]string{"proc/self/cgroup": "0::/slice/job/step\n", "proc/self/mountinfo": v2,
-			"sys/fs/cgroup/slice/cpu.max": "300000 100000\n", "sys/fs/cgroup/slice/job/step/cpu.max": "800000 100000\n"}, 3},
+			"sys/fs/cgroup/slice/cpu.max":          "300000 100000\n",
+			"sys/fs/cgroup/slice/job/step/cpu.max": "800000 100000\n"}, 3},
 		{"v1", map[string]string{"proc/self/cgroup": "5:memory:/x\n4:cpu,cpuacct:/job\n", "proc/self/mountinfo": v1,
-			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "50000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 1},
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us":  "50000\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 1},
 		{"v1, no limit", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/job\n", "proc/self/mountinfo": v1,
-			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 0},
-		{"v1, a container's own group is what it sees mounted", map[string]string{"proc/self/cgroup": "4:cpu:/docker/0123\n",
-			"proc/self/mountinfo":                "36 25 0:31 /docker/0123 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n",
-			"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4},
-		{"both, the least", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/job\n0::/\n", "proc/self/mountinfo": v1 + v2,
-			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "700000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
-			"sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2},
-		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0::/job\n", "proc/self/mountinfo": "y\n" + v2, "sys/fs/cgroup/job/cpu.max": "NaN 0\n"}, 0},
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us":  "-1\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 0},
+		{"v1, a container's own group is what it sees mounted",
+			map[string]string{"proc/self/cgroup": "4:cpu:/docker/0123\n",
+				"proc/self/mountinfo":                 "36 25 0:31 /docker/0123 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n",
+				"sys/fs/cgroup/cpu/cpu.cfs_quota_us":  "400000\n",
+				"sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4},
+		{"both, the least", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/job\n0::/\n",
+			"proc/self/mountinfo":                             v1 + v2,
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us":  "700000\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu.max":                           "200000 100000\n"}, 2},
+		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0::/job\n", "proc/self/mountinfo": "y\n" + v2,
+			"sys/fs/cgroup/job/cpu.max": "NaN 0\n"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +103,8 @@ func TestGroupsAreThoseOfTheControllerAndAllAbove(t *testing.T) {
 
 func TestAGroupIsNamedAsItIsSeen(t *testing.T) {
 	for _, tt := range [][3]string{
-		{"/", "/job", "/job"}, {"/", "/", "/"}, {"/docker/01", "/docker/01", "/"}, {"/docker/01", "/docker/01/step", "/step"},
+		{"/", "/job", "/job"}, {"/", "/", "/"}, {"/docker/01", "/docker/01", "/"},
+		{"/docker/01", "/docker/01/step", "/step"},
 		{"/docker/01", "/docker/0123", "/docker/0123"}, {"/..", "/job", "/job"},
 	} {
 		if got := below(tt[0], tt[1]); got != tt[2] {

@@ -19,7 +19,8 @@ func TestTheProcessorIsTheKernels(t *testing.T) {
 		}
 	}
 	i := identity()
-	if i.vendor != output["vendor_id"] || fmt.Sprint(i.family) != output["cpu family"] || fmt.Sprint(i.model) != output["model"] {
+	if i.vendor != output["vendor_id"] || fmt.Sprint(i.family) != output["cpu family"] ||
+		fmt.Sprint(i.model) != output["model"] {
 		t.Errorf("%+v, want %s %s/%s", i, output["vendor_id"], output["cpu family"], output["model"])
 	}
 	if i.virtual != strings.Contains(output["flags"]+" ", " hypervisor ") {

@@ -8,11 +8,13 @@ import (
 
 func TestKillsForWantOfMemoryAreNoticed(t *testing.T) {
 	tests := []struct{ name, groups, file, before, after string }{
-		{"version 2", "0::/job/step\n", "sys/fs/cgroup/job/step/memory.events", "low 0\noom 1\noom_kill 1\n", "low 0\noom 2\noom_kill 2\n"},
+		{"version 2", "0::/job/step\n", "sys/fs/cgroup/job/step/memory.events", "low 0\noom 1\noom_kill 1\n",
+			"low 0\noom 2\noom_kill 2\n"},
 		{"version 2 in a container", "0::/host/path\n", "sys/fs/cgroup/memory.events", "oom_kill 0\n", "oom_kill 1\n"},
 		{"version 1", "5:cpu,cpuacct:/x\n4:memory:/job\n0::/\n", "sys/fs/cgroup/memory/job/memory.oom_control",
 			"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n"},
-		{"version 1 in a container", "4:hugetlb,memory:/docker/77\n", "sys/fs/cgroup/memory/memory.oom_control", "oom_kill 3\n", "oom_kill 5\n"},
+		{"version 1 in a container", "4:hugetlb,memory:/docker/77\n", "sys/fs/cgroup/memory/memory.oom_control",
+			"oom_kill 3\n", "oom_kill 5\n"},
 		{"no control group", "", "proc/vmstat", "nr_free 9\noom_kill 3\n", "nr_free 8\noom_kill 4\n"},
 	}
 	for _, tt := range tests {

@@ -12,10 +12,13 @@ func TestKnownProcessorsHaveProfiles(t *testing.T) {
 		id   id
 		want string
 	}{
-		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=16k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
+		{id{"GenuineIntel", 6, 143, 2048, true},
+			"shm.read=16k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
 		{id{"GenuineIntel", 6, 85, 1024, false}, ""}, // not measured
-		{id{"AuthenticAMD", 26, 2, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.ring.string=2k"},
-		{id{"AuthenticAMD", 25, 17, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=8k"},
+		{id{"AuthenticAMD", 26, 2, 1024, true},
+			"shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.ring.string=2k"},
+		{id{"AuthenticAMD", 25, 17, 1024, true},
+			"shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=8k"},
 		{id{"AuthenticAMD", 23, 49, 512, true}, ""},
 		{id{}, ""},
 	} {
@@ -35,15 +38,20 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("%v: read as %v, %v", s, got, err)
 		}
 	}
-	if got, err := parse("\n shm.read = 4K ;\nshm.read.below= 2m \n"); err != nil || got != (Settings{ReadFrom: 4096, ReadBelow: 2 << 20}) {
+	if got, err := parse("\n shm.read = 4K ;\nshm.read.below= 2m \n"); err != nil ||
+		got != (Settings{ReadFrom: 4096, ReadBelow: 2 << 20}) {
 		t.Errorf("with spaces: %v, %v", got, err)
 	}
 	for _, wrong := range []string{
-		"shm.read=many", "shm.read=", "shm.read=0", "shm.read", "shm.large=1m", "shm.read=4k shm.read.below=2m", "shm.read=99999999999g",
-		"shm.ring.chunk=never", "shm.ring.chunk=65k", "shm.ring.bytes=32k", "shm.ring.bytes=4m", "shm.ring.nontemporal=1",
+		"shm.read=many", "shm.read=", "shm.read=0", "shm.read", "shm.large=1m", "shm.read=4k shm.read.below=2m",
+		"shm.read=99999999999g",
+		"shm.ring.chunk=never", "shm.ring.chunk=65k", "shm.ring.bytes=32k", "shm.ring.bytes=4m",
+		"shm.ring.nontemporal=1",
 	} {
 		name, value, _ := strings.Cut(wrong, "=")
-		if _, err := parse(wrong); err == nil || !strings.Contains(err.Error(), `"`+value) && !strings.Contains(err.Error(), `"`+name) || !strings.Contains(err.Error(), "want ") {
+		if _, err := parse(wrong); err == nil ||
+			!strings.Contains(err.Error(), `"`+value) && !strings.Contains(err.Error(), `"`+name) ||
+			!strings.Contains(err.Error(), "want ") {
 			t.Errorf("%q: error %v: want one that quotes it and says what is wanted", wrong, err)
 		}
 	}
@@ -59,7 +67,8 @@ func TestAFileGoesBeforeWhatIsBuiltIn(t *testing.T) {
 		"shm.read=never":          {ReadFrom: Never, RingChunk: 16 << 10, NonTemporal: Never},
 		"shm.read.below=1m":       {ReadFrom: 32 << 10, ReadBelow: 1 << 20, RingChunk: 16 << 10, NonTemporal: Never},
 		"shm.ring.nontemporal=8k": {ReadFrom: 32 << 10, ReadBelow: 8 << 20, RingChunk: 16 << 10, NonTemporal: 8 << 10},
-		"shm.read=1\nshm.read.below=2\nshm.ring.chunk=8k": {ReadFrom: 1, ReadBelow: 2, RingChunk: 8 << 10, NonTemporal: Never},
+		"shm.read=1\nshm.read.below=2\nshm.ring.chunk=8k": {ReadFrom: 1, ReadBelow: 2, RingChunk: 8 << 10,
+			NonTemporal: Never},
 	} {
 		if s, err := parse(text); err != nil || s.over(base) != want {
 			t.Errorf("%q: %v, %v, want %v", text, s.over(base), err, want)
@@ -75,7 +84,8 @@ func TestAProfileIsKept(t *testing.T) {
 	if err != nil || built.File != "" {
 		t.Fatalf("%+v, %v: want a built-in profile", built, err)
 	}
-	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, String: Never, Around: 3 << 20, AroundOwn: 1 << 20}
+	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10,
+		NonTemporal: Never, String: Never, Around: 3 << 20, AroundOwn: 1 << 20}
 	file, err := Keep(want, "what was\nmeasured=1\n")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +107,8 @@ func TestAProfileIsKept(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := Read(""); err == nil || !strings.Contains(err.Error(), file) || p.File != file || p.Settings != built.Settings {
+		if p, err := Read(""); err == nil || !strings.Contains(err.Error(), file) || p.File != file ||
+			p.Settings != built.Settings {
 			t.Errorf("%s: %+v, %v: want an error that names it, and the built-in profile", what, p, err)
 		}
 	}

@@ -58,8 +58,10 @@ func TestPortsAreWhatTheKernelReports(t *testing.T) {
 	want := []Port{
 		{"a", 1, "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80:0000:0000:0000:0000:0000:0000:0001", 0},
 		{Device: "a", Number: 2, State: "DOWN", Node: 0},
-		{Device: "b", Number: 1, State: "ACTIVE", Link: "InfiniBand", GID: "fe80:0000:0000:0000:0000:0000:0000:0002", Node: 2},
-		{Device: "c", Number: 1, State: "ACTIVE", Link: "InfiniBand", GID: "fe80:0000:0000:0000:0000:0000:0000:0003", Node: 2},
+		{Device: "b", Number: 1, State: "ACTIVE", Link: "InfiniBand",
+			GID: "fe80:0000:0000:0000:0000:0000:0000:0002", Node: 2},
+		{Device: "c", Number: 1, State: "ACTIVE", Link: "InfiniBand",
+			GID: "fe80:0000:0000:0000:0000:0000:0000:0003", Node: 2},
 		{Device: "down", Number: 1, State: "DOWN", Node: 3},
 	}
 	if got := Ports(host(t)); !slices.Equal(got, want) {
@@ -121,7 +123,8 @@ func TestNearestPortsAreThoseOfEachFabric(t *testing.T) {
 	for _, p := range NearestPorts(host(t), ports, []int{5}) {
 		got = append(got, p.Name()+" of "+p.Fabric())
 	}
-	want := []string{"near:1 of InfiniBand fe80:0000:0000:0000", "other:1 of InfiniBand fe80:0000:0000:0007", "roce:1 of RoCE"}
+	want := []string{"near:1 of InfiniBand fe80:0000:0000:0000", "other:1 of InfiniBand fe80:0000:0000:0007",
+		"roce:1 of RoCE"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

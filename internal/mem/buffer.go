@@ -184,7 +184,8 @@ func (b Buffer) HostSlice() []byte {
 
 // Same reports whether a and b are the same memory with elements of one kind.
 func Same(a, b Buffer) bool {
-	return a.n == b.n && a.host == b.host && a.addr == b.addr && (a.kind == b.kind || Alike(a, b) && a.Space() == b.Space())
+	return a.n == b.n && a.host == b.host && a.addr == b.addr &&
+		(a.kind == b.kind || Alike(a, b) && a.Space() == b.Space())
 }
 
 // Alike reports whether the elements of a and b are of one Type and size.

@@ -14,7 +14,8 @@ var halves = []struct {
 	narrow func(float32) uint16
 }{
 	{F16, func(b uint16) float32 { return Float16{b}.Float32() }, func(f float32) uint16 { return ToFloat16(f).Bits }},
-	{BF16, func(b uint16) float32 { return BFloat16{b}.Float32() }, func(f float32) uint16 { return ToBFloat16(f).Bits }},
+	{BF16, func(b uint16) float32 { return BFloat16{b}.Float32() },
+		func(f float32) uint16 { return ToBFloat16(f).Bits }},
 }
 
 func TestHalfWidensEveryValueExactlyAndComesBack(t *testing.T) {
@@ -23,7 +24,8 @@ func TestHalfWidensEveryValueExactlyAndComesBack(t *testing.T) {
 		for b := range 1 << 16 {
 			got, want := h.widen(uint16(b)), f.decode(uint64(b))
 			if math.IsNaN(want) {
-				if back := h.narrow(got); got == got || !math.IsNaN(f.decode(uint64(back))) || back>>15 != uint16(b>>15) {
+				if back := h.narrow(got); got == got || !math.IsNaN(f.decode(uint64(back))) ||
+					back>>15 != uint16(b>>15) {
 					t.Fatalf("%v %#04x is a NaN, widens to %v and comes back as %#04x", h.typ, b, got, back)
 				}
 				continue
@@ -86,7 +88,8 @@ func TestHalfOfAnyFloat32MatchesReference(t *testing.T) {
 					t.Fatalf("%v of %v is %#04x", h.typ, x, got)
 				}
 			case got != f.encode(new(big.Float).SetPrec(200).SetFloat64(v)):
-				t.Fatalf("%v of %v is %#04x, want %#04x", h.typ, x, got, f.encode(new(big.Float).SetPrec(200).SetFloat64(v)))
+				t.Fatalf("%v of %v is %#04x, want %#04x", h.typ, x, got,
+					f.encode(new(big.Float).SetPrec(200).SetFloat64(v)))
 			}
 		}
 	}
@@ -146,7 +149,8 @@ func testConversions[T Half](t *testing.T, widen func(T) float32, narrow func(fl
 		h := of(uint16(b))
 		all = append(all, h)
 		x, next := math.Float32bits(widen(h)), math.Float32bits(widen(of(uint16(b+1))))
-		for _, bits := range []uint32{x, x + 1, x - 1, x/2 + next/2, x/2 + next/2 + 1, x/2 + next/2 - 1, uint32(b) << 16, uint32(b)<<16 | 0x8000, uint32(b)} {
+		for _, bits := range []uint32{x, x + 1, x - 1, x/2 + next/2, x/2 + next/2 + 1, x/2 + next/2 - 1,
+			uint32(b) << 16, uint32(b)<<16 | 0x8000, uint32(b)} {
 			wide = append(wide, math.Float32frombits(bits))
 		}
 	}

@@ -19,7 +19,8 @@ func (hostSpace) Name() string { return "host" }
 
 // Alloc returns ordinary Go memory, which lives as long as a Buffer refers to it.
 func (hostSpace) Alloc(t Type, n int) (Buffer, error) {
-	const most = 1 << 47                                 // bytes, all that a processor addresses: make panics above this limit
+	// bytes, all that a processor addresses: make panics above this limit
+	const most = 1 << 47
 	if !t.Valid() || uint64(n) > most/uint64(t.Size()) { // a negative n is enormous
 		return Buffer{}, fmt.Errorf("cannot allocate %d elements of %v", n, t)
 	}
@@ -131,7 +132,8 @@ func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 // floats are divided in float32 and rounded to nearest even.
 func Divide(b Buffer, n int) error {
 	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
-		return fmt.Errorf("division of %v in %s by %d: want host numbers that have averages, and a positive divisor", b.Type(), b.Space().Name(), n)
+		return fmt.Errorf("division of %v in %s by %d: want host numbers that have averages, and a positive divisor",
+			b.Type(), b.Space().Name(), n)
 	}
 	divide(b.Type(), b.host, b.n, n)
 	return nil

@@ -29,7 +29,8 @@ const (
 )
 
 var opNames = [numOps]string{
-	"none", "sum", "prod", "min", "max", "avg", "land", "lor", "lxor", "band", "bor", "bxor", "minloc", "maxloc", "custom",
+	"none", "sum", "prod", "min", "max", "avg", "land", "lor", "lxor", "band", "bor", "bxor", "minloc",
+	"maxloc", "custom",
 }
 
 func (op Op) String() string {

@@ -29,7 +29,8 @@ func TestElementsOfAnySize(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { HostElements(6, 9, memory) }); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}
-	if err := Reduce(Sum, six, six, six); err == nil || !strings.Contains(err.Error(), "sum is not defined for opaque") {
+	if err := Reduce(Sum, six, six, six); err == nil ||
+		!strings.Contains(err.Error(), "sum is not defined for opaque") {
 		t.Errorf("a sum of elements without a type: %v", err)
 	}
 }

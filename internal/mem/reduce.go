@@ -55,7 +55,8 @@ func checkOperands(op Op, dst, a, b Buffer) error {
 		return fmt.Errorf("reduce of %d and %d elements to %d: want equal numbers", a.n, b.n, dst.n)
 	}
 	if dst.kind != a.kind || dst.kind != b.kind || !dst.IsHost() { // a type has one kind of host memory
-		return fmt.Errorf("reduce of %s and %s to %s: want host memory", a.Space().Name(), b.Space().Name(), dst.Space().Name())
+		return fmt.Errorf("reduce of %s and %s to %s: want host memory", a.Space().Name(), b.Space().Name(),
+			dst.Space().Name())
 	}
 	return nil
 }

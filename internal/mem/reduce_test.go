@@ -18,7 +18,8 @@ var (
 	locTypes     = []Type{I32Loc, I64Loc, F32Loc, F64Loc}
 
 	definedTypes = map[Op][]Type{
-		Sum: numberTypes, Prod: numberTypes, Avg: append([]Type{C64, C128}, floatTypes...), Min: realTypes, Max: realTypes,
+		Sum: numberTypes, Prod: numberTypes, Avg: append([]Type{C64, C128}, floatTypes...), Min: realTypes,
+		Max:  realTypes,
 		LAnd: logicTypes, LOr: logicTypes, LXor: logicTypes,
 		BAnd: logicTypes, BOr: logicTypes, BXor: logicTypes,
 		MinLoc: locTypes, MaxLoc: locTypes,
@@ -133,7 +134,8 @@ func FuzzReduce(f *testing.F) {
 	for op := Sum; op < Custom; op++ {
 		for i, typ := range definedTypes[op] {
 			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
-			f.Add(uint8(op), uint8(typ), uint8(i), uint8(i+int(op)), uint8(i*5), refOperand(r, typ, 1024/typ.Size()).HostSlice())
+			f.Add(uint8(op), uint8(typ), uint8(i), uint8(i+int(op)), uint8(i*5),
+				refOperand(r, typ, 1024/typ.Size()).HostSlice())
 		}
 	}
 	f.Fuzz(func(t *testing.T, opByte, typeByte, more, into, skew uint8, data []byte) {
@@ -167,7 +169,8 @@ func FuzzReduce(f *testing.F) {
 			}
 			for i := range n {
 				if w := want[i*size:][:size]; !refSame(typ, slice(dst, i), w) {
-					t.Errorf("%v of %d %v, %d in all, into operand %d, from place %d on: element %d is %x, want %x", op, k, typ, n, int(into)%(k+1), at, i, slice(dst, i), w)
+					t.Errorf("%v of %d %v, %d in all, into operand %d, from place %d on: element %d is %x, want %x", op,
+						k, typ, n, int(into)%(k+1), at, i, slice(dst, i), w)
 				}
 			}
 		})
@@ -201,7 +204,8 @@ func TestMinAndMaxPropagateNaNAndOrderZeros(t *testing.T) {
 				t.Errorf("%v %v %v = %v, want %v", c.a, op, c.b, got, want)
 			}
 			half := pair(t, op, ToBFloat16(float32(c.a)), ToBFloat16(float32(c.b)))
-			if f := float64(half.Float32()); math.Float64bits(f) != math.Float64bits(want) && !(math.IsNaN(f) && math.IsNaN(want)) {
+			if f := float64(half.Float32()); math.Float64bits(f) != math.Float64bits(want) &&
+				!(math.IsNaN(f) && math.IsNaN(want)) {
 				t.Errorf("%v %v %v = %v as bfloat16, want %v", c.a, op, c.b, f, want)
 			}
 		}
@@ -295,7 +299,8 @@ func TestReduceRejectsWhatItCannotDo(t *testing.T) {
 		{Sum, g, f, f, "4 and 4 elements to 5"},
 	} {
 		if err := Reduce(c.op, c.dst, c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Reduce(%v, %v, %v, %v) = %v, want an error about %q", c.op, c.dst.Type(), c.a.Type(), c.b.Type(), err, c.want)
+			t.Errorf("Reduce(%v, %v, %v, %v) = %v, want an error about %q", c.op, c.dst.Type(), c.a.Type(), c.b.Type(),
+				err, c.want)
 		}
 	}
 }
@@ -422,7 +427,8 @@ func testReduceMany(t *testing.T, op Op, typ Type, k int) {
 		}
 		for i := range n {
 			if !refSame(typ, slice(dst, i), slice(want, i)) {
-				t.Fatalf("%v of %d %v into operand %d: element %d is %x, want %x", op, k, typ, into, i, slice(dst, i), slice(want, i))
+				t.Fatalf("%v of %d %v into operand %d: element %d is %x, want %x", op, k, typ, into, i, slice(dst, i),
+					slice(want, i))
 			}
 		}
 	}

@@ -11,16 +11,19 @@ func TestSharesAddUpToTheWhole(t *testing.T) {
 					lo, hi := Share(n, parts, unit, i)
 					switch longest = max(longest, hi-lo); {
 					case lo != end || hi < lo:
-						t.Errorf("%d elements, part %d of %d by %d: [%d, %d), want it to begin at %d", n, i, parts, unit, lo, hi, end)
+						t.Errorf("%d elements, part %d of %d by %d: [%d, %d), want it to begin at %d", n, i, parts,
+							unit, lo, hi, end)
 					case lo < n && lo%unit != 0:
 						t.Errorf("%d elements, part %d of %d by %d: begins at %d", n, i, parts, unit, lo)
 					case hi < n && hi-lo != longest:
-						t.Errorf("%d elements, part %d of %d by %d: %d elements, others have %d", n, i, parts, unit, hi-lo, longest)
+						t.Errorf("%d elements, part %d of %d by %d: %d elements, others have %d", n, i, parts, unit,
+							hi-lo, longest)
 					}
 					end = hi
 				}
 				if fair := (n + parts - 1) / parts; end != n || longest >= fair+unit {
-					t.Errorf("%d elements in %d parts by %d: end at %d, the longest has %d", n, parts, unit, end, longest)
+					t.Errorf("%d elements in %d parts by %d: end at %d, the longest has %d", n, parts, unit,
+						end, longest)
 				}
 				if lo, hi := Share(n, parts, unit, parts); lo != n || hi != n {
 					t.Errorf("%d elements, beyond %d parts by %d: [%d, %d), want none", n, parts, unit, lo, hi)

@@ -31,7 +31,8 @@ func TestReductionsInGoAndC(t *testing.T) {
 				}
 				c.Call("mem_reduce", inC, uint64(typ), uint64(op), uint64(n), uint64(size))
 				for i := 0; i < size; i += typ.Size() {
-					if g, c := inGo[i:i+typ.Size()], inC[i:i+typ.Size()]; !bytes.Equal(g, c) && !(isNaN(g, typ) && isNaN(c, typ)) {
+					if g, c := inGo[i:i+typ.Size()], inC[i:i+typ.Size()]; !bytes.Equal(g, c) &&
+						!(isNaN(g, typ) && isNaN(c, typ)) {
 						t.Fatalf("%v of %v, element %d of %d: Go has %x, C %x", op, typ, i/typ.Size(), n, g, c)
 					}
 				}

@@ -28,7 +28,8 @@ func TestASegmentWithoutAnArea(t *testing.T) {
 	o := remap(t, s)
 	for _, s := range []*Segment{s, o} {
 		if s.Area() != nil || s.Arena(0) != nil || s.WorldRank(1) != 7 {
-			t.Errorf("an area of %d bytes, an arena of %d, rank %d; want none, and rank 7", len(s.Area()), len(s.Arena(0)), s.WorldRank(1))
+			t.Errorf("an area of %d bytes, an arena of %d, rank %d; want none, and rank 7", len(s.Area()),
+				len(s.Arena(0)), s.WorldRank(1))
 		}
 	}
 	if !s.Rank(1).Join() || o.State(1) != Joined || s.Without() != why {

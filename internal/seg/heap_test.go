@@ -120,7 +120,8 @@ func TestHeapIsExhausted(t *testing.T) {
 	if off, err := h.Reserve(11 * pageSize); err == nil {
 		t.Errorf("more than there is: got a place at %d", off)
 	}
-	if off, err := h.Reserve(math.MaxInt); err == nil || !strings.Contains(err.Error(), fmt.Sprint("no place for ", math.MaxInt)) {
+	if off, err := h.Reserve(math.MaxInt); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprint("no place for ", math.MaxInt)) {
 		t.Errorf("more than can be rounded up: got a place at %d and %v", off, err)
 	}
 	off, err := h.Reserve(6 * pageSize)

@@ -23,7 +23,8 @@ func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 	} {
 		mine, n := s.Arena(1), test.n*pageSize
 		off := place(mine, test.at)
-		if o.Arena(1)[off] != 0 || s.ReleaseArena(1, off-test.at*pageSize, 10*hugePage) != nil { // o has page tables before there are pages
+		// o has page tables before there are pages
+		if o.Arena(1)[off] != 0 || s.ReleaseArena(1, off-test.at*pageSize, 10*hugePage) != nil {
 			t.Fatal("there is something")
 		}
 		before := held(t, s)
@@ -37,7 +38,8 @@ func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 			mine[off], mine[off+n-1] = mine[off]+1, mine[off+n-1]+1
 		}
 		if got := o.Arena(1)[off:][:n]; got[0] != 2 || got[n-1] != 2 || bytes.Count(got, []byte{0}) != n-2 {
-			t.Errorf("%+v: begins with %d, ends with %d, and has %d zeroes", test, got[0], got[n-1], bytes.Count(got, []byte{0}))
+			t.Errorf("%+v: begins with %d, ends with %d, and has %d zeroes", test, got[0], got[n-1],
+				bytes.Count(got, []byte{0}))
 		}
 		if err := s.ReleaseArena(1, off, n); err != nil || held(t, s) != before || o.Arena(1)[off] != 0 {
 			t.Errorf("%+v: %d bytes too many when all is released, %v", test, held(t, s)-before, err)

@@ -18,10 +18,12 @@ func TestLayoutsFollowThePageSize(t *testing.T) {
 			lines, calls, end := sizes(n)
 			area, arena := AreaSize(n), ArenaSize(n)
 			if end%page != 0 || area%page != 0 || arena%page != 0 || arena <= 0 {
-				t.Errorf("page %d, %d ranks: the area begins at %d and has %d bytes, an arena %d: want multiples", page, n, end, area, arena)
+				t.Errorf("page %d, %d ranks: the area begins at %d and has %d bytes, an arena %d: want multiples", page,
+					n, end, area, arena)
 			}
 			if lines < headerSize || calls < lines+n*lineSize || end < calls+n*recorderSize || n*arena > arenaSpace {
-				t.Errorf("page %d, %d ranks: lines at %d, calls at %d, area at %d, arenas of %d: they overlap", page, n, lines, calls, end, arena)
+				t.Errorf("page %d, %d ranks: lines at %d, calls at %d, area at %d, arenas of %d: they overlap", page, n,
+					lines, calls, end, arena)
 			}
 		}
 		t.Run(fmt.Sprint(page), func(t *testing.T) { useLayout(t, page) })

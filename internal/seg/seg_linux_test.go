@@ -47,7 +47,8 @@ func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 	if o.Ranks() != 3 || o.WorldRank(0) != 3 || o.WorldRank(2) != 1000 {
 		t.Errorf("%d ranks, first %d, last %d; want 3, 3, 1000", o.Ranks(), o.WorldRank(0), o.WorldRank(2))
 	}
-	for rank, want := range map[world.Rank]world.LocalRank{3: 0, 7: 1, 1000: 2, world.None: -1, 0: -1, 8: -1, 1001: -1} {
+	for rank, want := range map[world.Rank]world.LocalRank{3: 0, 7: 1, 1000: 2, world.None: -1, 0: -1,
+		8: -1, 1001: -1} {
 		if got, ok := o.LocalRank(rank); ok != (want >= 0) || ok && got != want {
 			t.Errorf("rank %d is local rank %d, %v; want %d", rank, got, ok, want)
 		}
@@ -188,7 +189,8 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 		t.Error("joined twice")
 	}
 	if r.CallsMPI(nil); !s.CallsMPI(1) || s.CallsMPI(0) || s.CameLate(1) {
-		t.Errorf("MPI programs: rank 0 %v, 1 %v, late %v; want rank 1, which is not late", s.CallsMPI(0), s.CallsMPI(1), s.CameLate(1))
+		t.Errorf("MPI programs: rank 0 %v, 1 %v, late %v; want rank 1, which is not late", s.CallsMPI(0), s.CallsMPI(1),
+			s.CameLate(1))
 	}
 	r.Leave()
 	if s.State(1) != Closed || s.State(0) != Starting {
@@ -203,7 +205,8 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 func TestRecorderShowsCallsInOrder(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	r, reader := s.Rank(1), remap(t, s)
-	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: calls.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42, Seq: 7})
+	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: calls.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40,
+		Bytes: 1 << 42, Seq: 7})
 	b := r.BeginCall(&Call{Comm: 9, Kind: calls.Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
 	r.EndCall(b)
 	r.Stamp(a, 12345)
@@ -221,8 +224,10 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	if s := got[1].String(); s != "bcast(5 uint8, root 3)" {
 		t.Errorf("call reads %q", s)
 	}
-	r.BeginCollective(9, what(calls.Reduce, mem.Opaque, mem.Custom, 3)|uint64(calls.Allreduce)<<24, mem.PackElements(7, 24), 168, 2)
-	if c := reader.Calls(1)[2]; c.String() != "reduce(7 elements of 24 bytes, custom, root 3)" || c.Of != calls.Allreduce {
+	r.BeginCollective(9, what(calls.Reduce, mem.Opaque, mem.Custom, 3)|uint64(calls.Allreduce)<<24,
+		mem.PackElements(7, 24), 168, 2)
+	if c := reader.Calls(1)[2]; c.String() != "reduce(7 elements of 24 bytes, custom, root 3)" ||
+		c.Of != calls.Allreduce {
 		t.Errorf("call reads %q, part of %v", c, c.Of)
 	}
 }
@@ -230,7 +235,8 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 func TestTheSiteIsThatOfOneCall(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	r, reader := s.Rank(1), remap(t, s)
-	a, b := r.BeginCall(&Call{Kind: calls.Barrier, Peer: -1}), r.BeginCall(&Call{Kind: calls.Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
+	a, b := r.BeginCall(&Call{Kind: calls.Barrier, Peer: -1}),
+		r.BeginCall(&Call{Kind: calls.Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
 	if site := reader.Site(1, uint64(a)); site != "" {
 		t.Errorf("site %q of a call that has none", site)
 	}
@@ -283,12 +289,15 @@ func TestTheNameIsThatOfOneCommunicator(t *testing.T) {
 		}
 		return air
 	})
-	if r.SetName(7); reader.Name(1, 7) != ocean || reader.Name(1, 8) != (CommName{}) || reader.Name(0, 7) != (CommName{}) {
-		t.Errorf("7: %+v, 8: %+v, of another rank: %+v; want %+v for the first", reader.Name(1, 7), reader.Name(1, 8), reader.Name(0, 7), ocean)
+	if r.SetName(7); reader.Name(1, 7) != ocean || reader.Name(1, 8) != (CommName{}) ||
+		reader.Name(0, 7) != (CommName{}) {
+		t.Errorf("7: %+v, 8: %+v, of another rank: %+v; want %+v for the first", reader.Name(1, 7), reader.Name(1, 8),
+			reader.Name(0, 7), ocean)
 	}
 	air.Text = air.Text[:noteWords*8-len(persistentMark)]
 	if r.SetName(8); reader.Name(1, 8) != air || reader.Name(1, 7) != (CommName{}) {
-		t.Errorf("8: %+v, 7: %+v; want the beginning of a long one, %+v, for the first", reader.Name(1, 8), reader.Name(1, 7), air)
+		t.Errorf("8: %+v, 7: %+v; want the beginning of a long one, %+v, for the first", reader.Name(1, 8),
+			reader.Name(1, 7), air)
 	}
 }
 
@@ -336,7 +345,8 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 
 // numbered returns a call all of whose fields follow from n.
 func numbered(n uint64) Call {
-	c := Call{Comm: n, Kind: calls.Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: -1, Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
+	c := Call{Comm: n, Kind: calls.Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: -1,
+		Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
 	if !c.Kind.Collective() || c.Kind.Rooted() {
 		c.Peer = int(n % 1000)
 	}
@@ -490,13 +500,15 @@ func TestReleaseLeavesThePagesThatOthersUse(t *testing.T) {
 	before := held(t, s)
 	for _, part := range [][2]int{{100, pageSize}, {1, pageSize - 1}, {pageSize + 1, 2*pageSize - 2}} {
 		if err := s.Release(part[0], part[1]); err != nil || held(t, s) != before {
-			t.Errorf("%d bytes at %d are no whole page: %v, and %d bytes are freed", part[1], part[0], err, before-held(t, s))
+			t.Errorf("%d bytes at %d are no whole page: %v, and %d bytes are freed", part[1], part[0], err,
+				before-held(t, s))
 		}
 	}
 	if err := s.Release(pageSize-1, 2*pageSize+2); err != nil || before-held(t, s) != int64(2*pageSize) {
 		t.Errorf("%v, and %d bytes are freed, want 2 pages", err, before-held(t, s))
 	}
 	if area[pageSize-1] != 7 || area[pageSize] != 0 || area[3*pageSize-1] != 0 || area[3*pageSize] != 7 {
-		t.Errorf("%d, %d to %d, %d: want 7, zeros, 7", area[pageSize-1], area[pageSize], area[3*pageSize-1], area[3*pageSize])
+		t.Errorf("%d, %d to %d, %d: want 7, zeros, 7", area[pageSize-1], area[pageSize], area[3*pageSize-1],
+			area[3*pageSize])
 	}
 }

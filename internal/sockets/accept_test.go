@@ -136,7 +136,8 @@ func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
 	ln := &stress.Exhausted{Listener: listen(t)}
 	ln.Left.Store(3)
 	errs := make(chan error, 9)
-	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word, OnError: func(err error) { errs <- err }}, ln)
+	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word,
+		OnError: func(err error) { errs <- err }}, ln)
 	admitted(t, dial(t, ln))
 	if n := len(errs); n != 1 || !errors.Is(<-errs, syscall.EMFILE) {
 		t.Errorf("told of %d errors, want one: %v", n, syscall.EMFILE)
@@ -147,7 +148,8 @@ func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
 func TestAnErrorClosesPendingConnections(t *testing.T) {
 	ln := &stress.Exhausted{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)
-	open(t, Acceptor{MaxPending: 9, Timeout: time.Hour, Authenticate: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
+	open(t, Acceptor{MaxPending: 9, Timeout: time.Hour,
+		Authenticate: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
 	idle := dial(t, ln)
 	<-greeted
 	ln.Left.Store(1)

@@ -186,10 +186,12 @@ func TestALongCallAmongShortOnesIsCounted(t *testing.T) {
 	}
 	other := r.Sleeps().Begin() // of another goroutine, since before the calls
 	if took := calls(func() { r.Sleeps().End(other, 100*hour) }); untimed == 0 || took > hour {
-		t.Errorf("%d hours of %d calls that are not timed: want none of a wait that had begun before", took/hour, untimed)
+		t.Errorf("%d hours of %d calls that are not timed: want none of a wait that had begun before",
+			took/hour, untimed)
 	}
 	untimed = 0
-	if took := calls(func() { r.Sleeps().End(r.Sleeps().Begin(), hour/2) }) / (hour / 2); untimed == 0 || took != int64(untimed) {
+	if took := calls(func() { r.Sleeps().End(r.Sleeps().Begin(), hour/2) }) / (hour / 2); untimed == 0 ||
+		took != int64(untimed) {
 		t.Errorf("%d half hours of %d calls that are not timed: want one of each", took, untimed)
 	}
 }
@@ -249,7 +251,8 @@ func TestPlacesOfTheProgramAreSites(t *testing.T) {
 		got[s.Op+" "+s.Place] = s.Calls
 	}
 	want := map[string]int64{
-		"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1, "send " + strings.Repeat("é", 39) + ":": 1,
+		"send train.py:31": 2, "recv train.py:31": 1, "send train.py:32": 1, "send in Go": 1,
+		"send " + strings.Repeat("é", 39) + ":": 1,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -261,6 +264,7 @@ func TestASampledCallHasTheTimeOfTheOthers(t *testing.T) {
 	var s site
 	s.took(7, 1)
 	if total := s.took(5, Sampled); total != 7+5*Sampled || s.Timed != 2 {
-		t.Errorf("calls of 7, and of 5 for %d, took %d in %d measured calls, want %d in 2", Sampled, total, s.Timed, 7+5*Sampled)
+		t.Errorf("calls of 7, and of 5 for %d, took %d in %d measured calls, want %d in 2", Sampled, total, s.Timed,
+			7+5*Sampled)
 	}
 }

@@ -46,7 +46,8 @@ func (l *List) meta(name string, rank, thread int, key string, value any) {
 // Span is an action of a rank. Two Spans of a row do not overlap, unless one is inside the other.
 func (l *List) Span(rank, thread int, name string, begin, end time.Duration, args map[string]any) {
 	from, to := Micros(begin), Micros(end)
-	l.events = append(l.events, event{Name: name, Phase: "X", PID: rank, TID: thread, Begin: from, Dur: to - from, Args: args})
+	l.events = append(l.events, event{Name: name, Phase: "X", PID: rank, TID: thread, Begin: from, Dur: to - from,
+		Args: args})
 }
 
 // A Point is a moment inside a Span.

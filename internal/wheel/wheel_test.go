@@ -59,7 +59,8 @@ print("ok" if [gompi.gompi_init(), gompi.gompi_size(1, ctypes.byref(size)), gomp
 		t.Errorf("ranks in C say %q, want ok twice", output)
 	}
 	out, err := exec.Command(python, "-c", "import gompi_torch").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "gompi_torch wants PyTorch, which this Python lacks: pip install torch") {
+	if err == nil || !strings.Contains(string(out),
+		"gompi_torch wants PyTorch, which this Python lacks: pip install torch") {
 		t.Errorf("%v, want that torch is missing:\n%s", err, out)
 	}
 	run(t, "python3", "-m", "pip", "--python", python, "uninstall", "-y", "gompi")
@@ -80,7 +81,8 @@ func run(t *testing.T, argv ...string) string {
 // contentsAreRight fails the test unless a wheel has the files of its record, and needs no newer
 // glibc than its name says.
 func contentsAreRight(t *testing.T, path string) {
-	name := regexp.MustCompile(`^gompi-` + regexp.QuoteMeta(version.Number) + `-py3-none-manylinux_2_(\d+)_\w+\.whl$`).FindStringSubmatch(filepath.Base(path))
+	name := regexp.MustCompile(`^gompi-` + regexp.QuoteMeta(version.Number) +
+		`-py3-none-manylinux_2_(\d+)_\w+\.whl$`).FindStringSubmatch(filepath.Base(path))
 	if name == nil || runtime.GOARCH == "amd64" && name[1] != "17" {
 		t.Fatalf("%s: want a name for any Python 3 and for glibc 2.17", path)
 	}
@@ -174,7 +176,8 @@ func TestWhatOtherMachinesLackIsRefused(t *testing.T) {
 	}
 	w := wheel{}
 	w.add("program", program)
-	if tag, err := w.tag(); err == nil || !regexp.MustCompile(`^program: it needs libm\.so.*: want what is part of every glibc`).MatchString(err.Error()) {
+	if tag, err := w.tag(); err == nil ||
+		!regexp.MustCompile(`^program: it needs libm\.so.*: want what is part of every glibc`).MatchString(err.Error()) {
 		t.Errorf("tag %q, %v", tag, err)
 	}
 	w.add("other", "/none/such")

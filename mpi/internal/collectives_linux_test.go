@@ -190,7 +190,8 @@ func (v *mover) bcast() error {
 				copy(b, want)
 			}
 		}
-		if err := three("Bcast", []any{addr(b[at:]), n, s.handle, root, world0}, again, func(form string) error { return same(form, b, want) }); err != nil {
+		if err := three("Bcast", []any{addr(b[at:]), n, s.handle, root, world0}, again,
+			func(form string) error { return same(form, b, want) }); err != nil {
 			return err
 		}
 	}
@@ -230,7 +231,8 @@ func (v *mover) gather() error {
 			want = slices.Clone(b)
 		}
 		again, verify := into(b, want)
-		if err := three("Gather", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Gather", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root,
+			world0}, again, verify); err != nil {
 			return err
 		}
 	}
@@ -244,7 +246,8 @@ func (v *mover) scatter() error {
 		want := slices.Clone(b)
 		v.to.put(want, at, 0, values(root, v.me, v.cells()))
 		again, verify := into(b, want)
-		if err := three("Scatter", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Scatter", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root,
+			world0}, again, verify); err != nil {
 			return err
 		}
 	}
@@ -255,14 +258,16 @@ func (v *mover) allgather() error {
 	s, sat := v.sent(1)
 	b, want, at := v.received(0)
 	again, verify := into(b, want)
-	return three("Allgather", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, world0}, again, verify)
+	return three("Allgather", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, world0},
+		again, verify)
 }
 
 func (v *mover) alltoall() error {
 	s, sat := v.sent(v.size)
 	b, want, at := v.received(v.me)
 	again, verify := into(b, want)
-	return three("Alltoall", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, world0}, again, verify)
+	return three("Alltoall", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, world0},
+		again, verify)
 }
 
 // spaced returns counts and displacements of blocks with gaps between them, in the other order.
@@ -288,7 +293,8 @@ func (v *mover) vectors() error {
 	}
 	b, want, at := room(0)
 	again, verify := into(b, want)
-	if err := three("Allgatherv", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), counts, displs, v.to.handle, world0}, again, verify); err != nil {
+	if err := three("Allgatherv", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), counts, displs, v.to.handle,
+		world0}, again, verify); err != nil {
 		return err
 	}
 	if err := v.gatherv(room); err != nil {
@@ -297,7 +303,8 @@ func (v *mover) vectors() error {
 	from, fromCounts, fromDispls, fat := v.spread()
 	b, want, at = room(v.me)
 	again, verify = into(b, want)
-	if err := three("Alltoallv", []any{addr(from[fat:]), fromCounts, fromDispls, v.from.handle, addr(b[at:]), counts, displs, v.to.handle, world0}, again, verify); err != nil {
+	if err := three("Alltoallv", []any{addr(from[fat:]), fromCounts, fromDispls, v.from.handle, addr(b[at:]), counts,
+		displs, v.to.handle, world0}, again, verify); err != nil {
 		return err
 	}
 	if err := v.alltoallw(from, fat, b, want, at, places); err != nil {
@@ -315,7 +322,8 @@ func (v *mover) gatherv(room func(to int) (b, want []int32, at int)) error {
 			want = slices.Clone(b)
 		}
 		again, verify := into(b, want)
-		if err := three("Gatherv", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), counts, displs, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Gatherv", []any{addr(s[sat:]), v.n, v.from.handle, addr(b[at:]), counts, displs, v.to.handle,
+			root, world0}, again, verify); err != nil {
 			return err
 		}
 	}
@@ -338,7 +346,8 @@ func (v *mover) scatterv(from []int32, fat int, counts, displs abi.Array) error 
 		want := slices.Clone(b)
 		v.to.put(want, at, 0, values(root, v.me, v.cells()))
 		again, verify := into(b, want)
-		if err := three("Scatterv", []any{addr(from[fat:]), counts, displs, v.from.handle, addr(b[at:]), v.m, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Scatterv", []any{addr(from[fat:]), counts, displs, v.from.handle, addr(b[at:]), v.m,
+			v.to.handle, root, world0}, again, verify); err != nil {
 			return err
 		}
 	}
@@ -347,7 +356,8 @@ func (v *mover) scatterv(from []int32, fat int, counts, displs abi.Array) error 
 
 func (v *mover) alltoallw(from []int32, fat int, b, want []int32, at int, places []int) error {
 	sendTypes, recvTypes := make([]abi.Handle, v.size), make([]abi.Handle, v.size)
-	sendCounts, sendBytes, recvCounts, recvBytes := make([]int, v.size), make([]int, v.size), make([]int, v.size), make([]int, v.size)
+	sendCounts, sendBytes, recvCounts, recvBytes := make([]int, v.size), make([]int, v.size), make([]int, v.size),
+		make([]int, v.size)
 	_, _, sendPlaces := v.spaced(v.n)
 	for r := range v.size {
 		sendTypes[r], recvTypes[r] = v.from.handle, v.to.handle
@@ -370,13 +380,15 @@ func inPlaceAll(s *shape) error {
 	b, want, at := v.received(0)
 	s.put(b, at, v.me*v.n, values(v.me, 0, v.cells()))
 	again, verify := into(b, want)
-	if err := three("Allgather", []any{abi.InPlace, 0, s.handle, addr(b[at:]), v.m, s.handle, world0}, again, verify); err != nil {
+	if err := three("Allgather", []any{abi.InPlace, 0, s.handle, addr(b[at:]), v.m, s.handle, world0}, again,
+		verify); err != nil {
 		return err
 	}
 	sent, sat := v.sent(v.size)
 	_, want, _ = v.received(v.me)
 	again, verify = into(sent, want)
-	if err := three("Alltoall", []any{abi.InPlace, 0, s.handle, addr(sent[sat:]), v.m, s.handle, world0}, again, verify); err != nil {
+	if err := three("Alltoall", []any{abi.InPlace, 0, s.handle, addr(sent[sat:]), v.m, s.handle, world0}, again,
+		verify); err != nil {
 		return err
 	}
 	return v.rootedInPlace()
@@ -394,7 +406,8 @@ func (v *mover) rootedInPlace() error {
 			want = slices.Clone(b)
 		}
 		again, verify := into(b, want)
-		if err := three("Gather", []any{sendbuf, v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Gather", []any{sendbuf, v.n, v.from.handle, addr(b[at:]), v.m, v.to.handle, root, world0},
+			again, verify); err != nil {
 			return err
 		}
 		s, sat := v.sent(v.size)
@@ -407,7 +420,8 @@ func (v *mover) rootedInPlace() error {
 			v.to.put(expect, gat, 0, values(root, v.me, v.cells()))
 		}
 		again, verify = into(got, expect)
-		if err := three("Scatter", []any{addr(s[sat:]), v.n, v.from.handle, recvbuf, v.m, v.to.handle, root, world0}, again, verify); err != nil {
+		if err := three("Scatter", []any{addr(s[sat:]), v.n, v.from.handle, recvbuf, v.m, v.to.handle, root, world0},
+			again, verify); err != nil {
 			return err
 		}
 	}
@@ -450,10 +464,14 @@ func allBetween() error {
 		fromAll = got(nil, nil)
 	}
 	return errors.Join(
-		three("Alltoallv", []any{out, array(ones...), array(outs...), intHandle, in, array(ones...), array(ins...), intHandle, world0},
+		three("Alltoallv", []any{out, array(ones...), array(outs...), intHandle, in, array(ones...), array(ins...),
+			intHandle, world0},
 			again, got(ins, func(r int) int { return value(r, me, 0) })),
-		three("Allgatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, world0}, again, got(ins, func(r int) int { return value(r, 0, 0) })),
-		three("Gatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, 0, world0}, again, fromAll),
-		three("Scatterv", []any{out, array(ones...), array(outs...), intHandle, addr(one[at+1:]), 1, intHandle, 0, world0},
+		three("Allgatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, world0}, again,
+			got(ins, func(r int) int { return value(r, 0, 0) })),
+		three("Gatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, 0, world0},
+			again, fromAll),
+		three("Scatterv", []any{out, array(ones...), array(outs...), intHandle, addr(one[at+1:]), 1,
+			intHandle, 0, world0},
 			again, got([]int{1}, func(int) int { return value(0, me, 0) })))
 }

@@ -25,7 +25,8 @@ func allDuplicates() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), persistentOrdersAcross(s), do("Comm_free", &s.c), topologiesAreCopied())
+	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c),
+		persistentOrders(), persistentOrdersAcross(s), do("Comm_free", &s.c), topologiesAreCopied())
 }
 
 // topologiesAreCopied duplicates a ring of all ranks, as a grid and as a graph, and frees it: the
@@ -40,7 +41,9 @@ func topologiesAreCopied() error {
 	}
 	both := array(before, behind)
 	return errors.Join(
-		copied("a grid", func(c *abi.Handle) error { return do("Cart_create", world0, 1, array(size), array(1), 0, c) }),
+		copied("a grid", func(c *abi.Handle) error {
+			return do("Cart_create", world0, 1, array(size), array(1), 0, c)
+		}),
 		copied("a graph", func(c *abi.Handle) error {
 			return do("Graph_create", world0, size, array(index...), array(edges...), 0, c)
 		}),
@@ -49,7 +52,8 @@ func topologiesAreCopied() error {
 		}),
 		copied("a row of a grid", func(c *abi.Handle) error {
 			var plane, dup abi.Handle
-			return errors.Join(do("Cart_create", world0, 2, array(1, size), array(0, 1), 0, &plane), do("Comm_dup", plane, &dup), do("Comm_free", &plane),
+			return errors.Join(do("Cart_create", world0, 2, array(1, size), array(0, 1), 0, &plane),
+				do("Comm_dup", plane, &dup), do("Comm_free", &plane),
 				do("Cart_sub", dup, array(0, 1), c), do("Comm_free", &dup))
 		}))
 }
@@ -59,7 +63,8 @@ func copied(what string, create func(c *abi.Handle) error) error {
 	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	var c, dup, idup, r abi.Handle
 	var st abi.Status
-	err := errors.Join(create(&c), do("Comm_dup", c, &dup), do("Comm_idup", dup, &idup, &r), do("Wait", &r, &st), do("Comm_free", &c), do("Comm_free", &dup),
+	err := errors.Join(create(&c), do("Comm_dup", c, &dup), do("Comm_idup", dup, &idup, &r), do("Wait", &r, &st),
+		do("Comm_free", &c), do("Comm_free", &dup),
 		hearsFrom(idup, (me+size-1)%size, (me+1)%size), do("Comm_free", &idup))
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -100,7 +105,8 @@ func idupAmongCollectives(c abi.Handle) error {
 	rs, sts := make([]abi.Handle, 4), make([]abi.Status, 4)
 	var d, e abi.Handle
 	return errors.Join(
-		do("Ibarrier", c, &rs[0]), do("Comm_idup", c, &d, &rs[1]), do("Ibarrier", c, &rs[2]), do("Comm_idup", c, &e, &rs[3]),
+		do("Ibarrier", c, &rs[0]), do("Comm_idup", c, &d, &rs[1]), do("Ibarrier", c, &rs[2]),
+		do("Comm_idup", c, &e, &rs[3]),
 		do("Waitall", 4, rs, sts), do("Barrier", e), do("Barrier", d), do("Comm_free", &d), do("Comm_free", &e))
 }
 
@@ -169,9 +175,12 @@ func TestInfosAndCodesWithoutInit(t *testing.T) {
 	var h, e, copied abi.Handle
 	flag, code, class, n := 0, 0, 0, 0
 	err := errors.Join(
-		do("Info_create", &h), do("Info_set", h, text("key"), text("value")), do("Info_dup", h, &copied), do("Info_free", &h),
-		do("Info_get_valuelen", copied, text("key"), &n, &flag), wants("flag", &flag, 1), wants("length", &n, 5), do("Info_free", &copied),
-		do("Info_create_env", 0, nil, &e), do("Info_get_valuelen", e, text("thread_level"), &n, &flag), wants("flag", &flag, 1), do("Info_free", &e),
+		do("Info_create", &h), do("Info_set", h, text("key"), text("value")), do("Info_dup", h, &copied),
+		do("Info_free", &h),
+		do("Info_get_valuelen", copied, text("key"), &n, &flag), wants("flag", &flag, 1), wants("length", &n, 5),
+		do("Info_free", &copied),
+		do("Info_create_env", 0, nil, &e), do("Info_get_valuelen", e, text("thread_level"), &n, &flag),
+		wants("flag", &flag, 1), do("Info_free", &e),
 		do("Add_error_code", 2, &code), do("Error_class", code, &class), wants("class", &class, 2))
 	if err != nil {
 		t.Error(err)

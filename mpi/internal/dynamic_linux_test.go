@@ -74,11 +74,14 @@ func (d *dynamicWindow) refused(rank int) error {
 		for _, n := range []int{2, allWords - attachedWords} {
 			at := d.place(rank, word)
 			for what, call := range map[string]func() error{
-				"put":        func() error { return do("Put", addr(in), n, intHandle, rank, at, n, intHandle, d.w) },
-				"get":        func() error { return do("Get", addr(out), n, intHandle, rank, at, n, intHandle, d.w) },
-				"accumulate": func() error { return do("Accumulate", addr(in), n, intHandle, rank, at, n, intHandle, sumHandle, d.w) },
+				"put": func() error { return do("Put", addr(in), n, intHandle, rank, at, n, intHandle, d.w) },
+				"get": func() error { return do("Get", addr(out), n, intHandle, rank, at, n, intHandle, d.w) },
+				"accumulate": func() error {
+					return do("Accumulate", addr(in), n, intHandle, rank, at, n, intHandle, sumHandle, d.w)
+				},
 				"get and accumulate": func() error {
-					return do("Get_accumulate", addr(in), n, intHandle, addr(out), n, intHandle, rank, at, n, intHandle, sumHandle, d.w)
+					return do("Get_accumulate", addr(in), n, intHandle, addr(out), n, intHandle, rank, at, n, intHandle,
+						sumHandle, d.w)
 				},
 			} {
 				err = errors.Join(err, d.isRefused(fmt.Sprintf("%s of %d words from %d on", what, n, word), rank, call))
@@ -87,9 +90,15 @@ func (d *dynamicWindow) refused(rank int) error {
 	}
 	high := 1<<62 + 8
 	err = errors.Join(err,
-		d.isRefused("fetch", rank, func() error { return do("Fetch_and_op", addr(in), addr(out), intHandle, rank, 64, sumHandle, d.w) }),
-		d.isRefused("swap", rank, func() error { return do("Compare_and_swap", addr(in), addr(in), addr(out), intHandle, rank, 64, d.w) }),
-		d.isRefused("high", rank, func() error { return do("Put", addr(in), 1, intHandle, rank, high, 1, intHandle, d.w) }),
+		d.isRefused("fetch", rank, func() error {
+			return do("Fetch_and_op", addr(in), addr(out), intHandle, rank, 64, sumHandle, d.w)
+		}),
+		d.isRefused("swap", rank, func() error {
+			return do("Compare_and_swap", addr(in), addr(in), addr(out), intHandle, rank, 64, d.w)
+		}),
+		d.isRefused("high", rank, func() error {
+			return do("Put", addr(in), 1, intHandle, rank, high, 1, intHandle, d.w)
+		}),
 		d.isRefused("request", rank, func() error {
 			var h abi.Handle
 			if err := do("Rget", addr(out), 1, intHandle, rank, 64, 1, intHandle, d.w, &h); err != nil {
@@ -98,10 +107,13 @@ func (d *dynamicWindow) refused(rank int) error {
 			return do("Wait", &h, nil)
 		}))
 	in[0] = 5 // the window is whole
-	err = errors.Join(err, do("Put", addr(in), 1, intHandle, rank, d.place(rank, 3), 1, intHandle, d.w), do("Win_flush", rank, d.w),
-		do("Get", addr(out), 1, intHandle, rank, d.place(rank, 3), 1, intHandle, d.w), do("Win_unlock", rank, d.w), wants("word", &out[0], 5))
+	err = errors.Join(err, do("Put", addr(in), 1, intHandle, rank, d.place(rank, 3), 1, intHandle, d.w),
+		do("Win_flush", rank, d.w),
+		do("Get", addr(out), 1, intHandle, rank, d.place(rank, 3), 1, intHandle, d.w), do("Win_unlock", rank, d.w),
+		wants("word", &out[0], 5))
 	out[0] = 0
-	return errors.Join(err, same("what was refused", out, make([]int32, allWords)), do("Barrier", world0), d.unchanged())
+	return errors.Join(err, same("what was refused", out, make([]int32, allWords)), do("Barrier", world0),
+		d.unchanged())
 }
 
 // isRefused returns an error unless an operation fails, or the flush behind it, and not the next.
@@ -139,7 +151,9 @@ func (d *dynamicWindow) many(rank int) error {
 		at := d.place(rank, first+2*(regions-1))
 		err = errors.Join(err, do("Win_lock", 302, rank, 0, d.w),
 			do("Put", addr(in), 1, intHandle, rank, at, 1, intHandle, d.w), do("Win_flush", rank, d.w),
-			d.isRefused("a gap", rank, func() error { return do("Put", addr(in), 2, intHandle, rank, at-8, 2, intHandle, d.w) }),
+			d.isRefused("a gap", rank, func() error {
+				return do("Put", addr(in), 2, intHandle, rank, at-8, 2, intHandle, d.w)
+			}),
 			do("Win_unlock", rank, d.w))
 	}
 	if err = errors.Join(err, do("Barrier", world0)); d.me == rank {

@@ -118,7 +118,8 @@ func beside(other func(*side) error, made *abi.Handle) error {
 	if s.odd == 0 {
 		err = errors.Join(err, do("Send", addr(word), 0, intHandle, s.localWorld(s.me)+1, 4, world0))
 	}
-	err = errors.Join(err, other(s), do("Comm_free", made), do("Waitall", len(requests), requests, nil), wants("flag", &flag[0], 5))
+	err = errors.Join(err, other(s), do("Comm_free", made), do("Waitall", len(requests), requests, nil),
+		wants("flag", &flag[0], 5))
 	for i := range in {
 		for j, got := range in[i] {
 			err = errors.Join(err, wants("word", &got, int32(s.world(j))))
@@ -143,7 +144,9 @@ func mistakenCalls() error {
 		"MPI_Comm_dup":        func(s *side, made *abi.Handle) error { return do("Comm_dup", s.c, made) },
 		"MPI_Barrier_init":    func(s *side, made *abi.Handle) error { return do("Barrier_init", s.c, noInfo, made) },
 		"MPI_Barrier":         func(s *side, made *abi.Handle) error { return do("Barrier", s.c) },
-		"MPI_Bcast":           func(s *side, made *abi.Handle) error { return do("Bcast", 0, 0, intHandle, s.root(), s.c) },
+		"MPI_Bcast": func(s *side, made *abi.Handle) error {
+			return do("Bcast", 0, 0, intHandle, s.root(), s.c)
+		},
 		"MPI_Gather": func(s *side, made *abi.Handle) error {
 			return do("Gather", 0, 0, intHandle, 0, 0, intHandle, s.root(), s.c)
 		},
@@ -172,9 +175,13 @@ func mistakenReductions() error {
 		text string
 		do   func(s *side) error
 	}{
-		{"MPI_Allreduce(1 MPI_INT, MPI_SUM)", func(s *side) error { return do("Allreduce", addr(in), addr(out), 1, intHandle, sumHandle, s.c) }},
-		{"MPI_Allreduce(3 MPI_INT, MPI_SUM)", func(s *side) error { return do("Allreduce", addr(in), addr(out), 3, intHandle, sumHandle, s.c) }},
-		{"MPI_Reduce(1 MPI_INT, MPI_SUM)", func(s *side) error { return do("Reduce", addr(in), addr(out), 1, intHandle, sumHandle, 0, s.c) }},
+		{"MPI_Allreduce(1 MPI_INT, MPI_SUM)",
+			func(s *side) error { return do("Allreduce", addr(in), addr(out), 1, intHandle, sumHandle, s.c) }},
+		{"MPI_Allreduce(3 MPI_INT, MPI_SUM)",
+			func(s *side) error { return do("Allreduce", addr(in), addr(out), 3, intHandle, sumHandle, s.c) }},
+		{"MPI_Reduce(1 MPI_INT, MPI_SUM)", func(s *side) error {
+			return do("Reduce", addr(in), addr(out), 1, intHandle, sumHandle, 0, s.c)
+		}},
 		{"MPI_Reduce_scatter_block(4 MPI_INT, MPI_SUM)", func(s *side) error {
 			return do("Reduce_scatter_block", addr(in), addr(out), 2, intHandle, sumHandle, s.c)
 		}},
@@ -213,7 +220,8 @@ func allIntercommunicators() error {
 		return err
 	}
 	var d abi.Handle
-	if err := errors.Join(s.messages(), s.collectives(), s.reductions(), s.merge(), do("Comm_dup", s.c, &d)); err != nil {
+	if err := errors.Join(s.messages(), s.collectives(), s.reductions(), s.merge(),
+		do("Comm_dup", s.c, &d)); err != nil {
 		return err
 	}
 	own := s.c
@@ -260,11 +268,13 @@ func (s *side) collectives() error {
 	empty := make([]int32, s.remote)
 	check := func(form string) error { return same(form, in, want) }
 	again := func() { copy(in, empty) }
-	if err := three("Allgather", []any{addr(out), 1, intHandle, addr(in), 1, intHandle, s.c}, again, check); err != nil {
+	if err := three("Allgather", []any{addr(out), 1, intHandle, addr(in), 1, intHandle, s.c}, again,
+		check); err != nil {
 		return err
 	}
 	blocks := slices.Repeat(out, s.remote)
-	if err := three("Alltoall", []any{addr(blocks), 1, intHandle, addr(in), 1, intHandle, s.c}, again, check); err != nil {
+	if err := three("Alltoall", []any{addr(blocks), 1, intHandle, addr(in), 1, intHandle, s.c}, again,
+		check); err != nil {
 		return err
 	}
 	return errors.Join(s.rooted(), three("Barrier", []any{s.c}, func() {}, func(string) error { return nil }))

@@ -51,15 +51,19 @@ func leavesPending() error {
 	requests := make([]abi.Handle, 7)
 	var received, freed, both, cross, started, inactive, probed, message abi.Handle
 	return errors.Join(
-		do("Comm_dup", world0, &received), do("Irecv", addr(b), 1, intHandle, abi.AnySource, 7, received, &requests[0]), do("Comm_free", &received),
-		do("Comm_dup", world0, &freed), do("Irecv", addr(b), 1, intHandle, peer, 7, freed, &requests[1]), do("Request_free", &requests[1]),
+		do("Comm_dup", world0, &received), do("Irecv", addr(b), 1, intHandle, abi.AnySource, 7, received, &requests[0]),
+		do("Comm_free", &received),
+		do("Comm_dup", world0, &freed), do("Irecv", addr(b), 1, intHandle, peer, 7, freed, &requests[1]),
+		do("Request_free", &requests[1]),
 		do("Barrier", freed), do("Comm_free", &freed),
-		do("Comm_dup", world0, &both), do("Isend", addr(sent), long, intHandle, peer, 7, both, &requests[2]), do("Comm_free", &both),
+		do("Comm_dup", world0, &both), do("Isend", addr(sent), long, intHandle, peer, 7, both, &requests[2]),
+		do("Comm_free", &both),
 		do("Comm_dup", world0, &cross), do("Isend", addr(sent), long, intHandle, peer, 7, cross, &requests[3]),
 		do("Irecv", addr(b), 1, intHandle, peer, 8, cross, &requests[0]), do("Comm_free", &cross),
 		do("Comm_dup", world0, &started), do("Recv_init", addr(b), 1, intHandle, peer, 7, started, &requests[4]),
 		do("Start", &requests[4]), do("Comm_free", &started), do("Request_free", &requests[4]),
-		do("Comm_dup", world0, &inactive), do("Recv_init", addr(b), 1, intHandle, peer, 7, inactive, &requests[5]), do("Comm_free", &inactive),
+		do("Comm_dup", world0, &inactive), do("Recv_init", addr(b), 1, intHandle, peer, 7, inactive, &requests[5]),
+		do("Comm_free", &inactive),
 		do("Comm_dup", world0, &probed), do("Isend", addr(b), 1, intHandle, peer, 7, probed, &requests[6]),
 		do("Mprobe", peer, 7, probed, &message, nil), do("Comm_free", &probed))
 }
@@ -140,7 +144,8 @@ func ringOf() ring {
 
 func allMessages() error {
 	r := ringOf()
-	for i, f := range []func() error{r.modes, r.persistent, r.anyAndSome, r.probes, r.buffered, r.replace, r.truncated, r.strided} {
+	for i, f := range []func() error{
+		r.modes, r.persistent, r.anyAndSome, r.probes, r.buffered, r.replace, r.truncated, r.strided} {
 		if err := do("Barrier", world0); err != nil {
 			return err
 		}
@@ -162,8 +167,10 @@ func (r ring) modes() error {
 			do(send, addr(out), 3, intHandle, r.right, i, world0, &hs[1]),
 			do("Waitall", 2, hs, sts),
 			wants(send, &in[0], int32(r.left)),
-			wants("source", &sts[0].Source, int32(r.left)), wants("tag", &sts[0].Tag, int32(i)), wants("bytes", &sts[0].Bytes, 12),
-			wants("request", &hs[0], abi.Handle(table.RequestNull)), wants("request", &hs[1], abi.Handle(table.RequestNull)),
+			wants("source", &sts[0].Source, int32(r.left)), wants("tag", &sts[0].Tag, int32(i)),
+			wants("bytes", &sts[0].Bytes, 12),
+			wants("request", &hs[0], abi.Handle(table.RequestNull)),
+			wants("request", &hs[1], abi.Handle(table.RequestNull)),
 		)
 		if err != nil {
 			return err
@@ -183,7 +190,8 @@ func (r ring) persistent() error {
 	was := hs[0]
 	for i := range 5 {
 		out[0] = int32(10*r.me + i)
-		if err := errors.Join(do("Startall", 2, hs), do("Waitall", 2, hs, nil), wants("message", &in[0], int32(10*r.left+i)), wants("handle", &hs[0], was)); err != nil {
+		if err := errors.Join(do("Startall", 2, hs), do("Waitall", 2, hs, nil),
+			wants("message", &in[0], int32(10*r.left+i)), wants("handle", &hs[0], was)); err != nil {
 			return err
 		}
 	}
@@ -206,16 +214,19 @@ func (r ring) anyAndSome() error {
 	}
 	index, flag := 0, 1
 	var st abi.Status
-	if err := errors.Join(do("Testany", 4, hs, &index, &flag, &st), wants("flag", &flag, 0), wants("index", &index, abi.Undefined), do("Barrier", world0)); err != nil {
+	if err := errors.Join(do("Testany", 4, hs, &index, &flag, &st), wants("flag", &flag, 0),
+		wants("index", &index, abi.Undefined), do("Barrier", world0)); err != nil {
 		return err
 	}
 	for i := 3; i > 0; i-- {
 		if err := errors.Join(do("Send", addr(out), 1, intHandle, r.right, 20+i, world0),
-			do("Waitany", 4, hs, &index, &st), wants("index", &index, i), wants("tag", &st.Tag, int32(20+i)), wants("message", &in[i], int32(r.left)), do("Barrier", world0)); err != nil {
+			do("Waitany", 4, hs, &index, &st), wants("index", &index, i), wants("tag", &st.Tag, int32(20+i)),
+			wants("message", &in[i], int32(r.left)), do("Barrier", world0)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(do("Waitany", 4, hs, &index, &st), wants("index of none", &index, abi.Undefined)); err != nil {
+	if err := errors.Join(do("Waitany", 4, hs, &index, &st),
+		wants("index of none", &index, abi.Undefined)); err != nil {
 		return err
 	}
 	return errors.Join(r.some(in, out, hs), r.anyOften())
@@ -287,21 +298,25 @@ func (r ring) probes() error {
 		do("Get_count", &st, intHandle, &count), wants("count", &count, 3),
 		do("Mprobe", r.left, abi.AnyTag, world0, &m, &st), wants("tag", &st.Tag, 40),
 		do("Iprobe", r.left, 40, world0, &flag, nil), wants("flag of what was taken", &flag, 0),
-		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)), wants("handle", &m, abi.Handle(table.MessageNull)),
+		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)),
+		wants("handle", &m, abi.Handle(table.MessageNull)),
 		do("Wait", &h, nil)); err != nil {
 		return err
 	}
 	return errors.Join( // nothing comes from MPI_PROC_NULL, at once
-		do("Mprobe", abi.ProcNull, 1, world0, &m, &st), wants("handle", &m, abi.Handle(table.MessageNoProc)), wants("source", &st.Source, abi.ProcNull),
+		do("Mprobe", abi.ProcNull, 1, world0, &m, &st), wants("handle", &m, abi.Handle(table.MessageNoProc)),
+		wants("source", &st.Source, abi.ProcNull),
 		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("bytes", &st.Bytes, 0),
-		do("Recv", addr(in), 3, intHandle, abi.ProcNull, 1, world0, &st), wants("source", &st.Source, abi.ProcNull), wants("tag", &st.Tag, abi.AnyTag),
+		do("Recv", addr(in), 3, intHandle, abi.ProcNull, 1, world0, &st), wants("source", &st.Source, abi.ProcNull),
+		wants("tag", &st.Tag, abi.AnyTag),
 		do("Send", addr(out), 3, intHandle, abi.ProcNull, 1, world0))
 }
 
 func (r ring) buffered() error {
 	room, out, in := make([]byte, 64), make([]int32, 16), make([]int32, 8)
 	out[7] = int32(r.me)
-	err := errors.Join(do("Buffer_attach", addr(room), len(room)), do("Bsend", addr(out), 8, intHandle, r.right, 50, world0))
+	err := errors.Join(do("Buffer_attach", addr(room), len(room)),
+		do("Bsend", addr(out), 8, intHandle, r.right, 50, world0))
 	if err != nil {
 		return err
 	}
@@ -323,7 +338,8 @@ func (r ring) replace() error {
 		do("Type_vector", 2, 1, 2, intHandle, &t), do("Type_commit", &t),
 		do("Sendrecv_replace", addr(b), 1, t, r.right, 60, r.left, 60, world0, &st),
 		wants("message", &b[0], int32(r.left)), wants("what is between", &b[1], gap), wants("bytes", &st.Bytes, 8),
-		do("Sendrecv_replace", addr(b), 1, t, abi.ProcNull, 60, abi.ProcNull, 60, world0, &st), wants("source", &st.Source, abi.ProcNull),
+		do("Sendrecv_replace", addr(b), 1, t, abi.ProcNull, 60, abi.ProcNull, 60, world0, &st),
+		wants("source", &st.Source, abi.ProcNull),
 		do("Type_free", &t))
 }
 
@@ -339,7 +355,8 @@ func (r ring) strided() error {
 		err := errors.Join(
 			do("Type_vector", n, 1, 2, intHandle, &second), do("Type_commit", &second),
 			do("Type_vector", n, 1, 3, intHandle, &third), do("Type_commit", &third),
-			do("Sendrecv", addr(out), 1, second, r.right, 80+i, addr(in), 1, third, r.left, 80+i, world0, &st), wants("bytes", &st.Bytes, int64(4*n)),
+			do("Sendrecv", addr(out), 1, second, r.right, 80+i, addr(in), 1, third, r.left, 80+i, world0, &st),
+			wants("bytes", &st.Bytes, int64(4*n)),
 			do("Isend", addr(out), 1, second, r.right, 90+i, world0, &h), do("Type_free", &second),
 			do("Recv", addr(wide), 1, third, r.left, 90+i, world0, &st), do("Wait", &h, nil))
 		for k := range 3 * n {
@@ -348,13 +365,16 @@ func (r ring) strided() error {
 				want = int32(1000*r.left + k/3)
 			}
 			if in[k] != want || wide[k] != want {
-				return errors.Join(err, fmt.Errorf("integer %d of %d is %d and %d, want %d", k, 3*n, in[k], wide[k], want))
+				return errors.Join(err, fmt.Errorf("integer %d of %d is %d and %d, want %d", k, 3*n, in[k],
+					wide[k], want))
 			}
 		}
 		part := make([]int32, 3*n)
 		err = errors.Join(err, do("Isend", addr(out), n/2, intHandle, r.right, 100+i, world0, &h),
-			do("Recv", addr(part), 1, third, r.left, 100+i, world0, &st), wants("bytes", &st.Bytes, int64(n/2*4)), do("Wait", &h, nil),
-			wants("the first", &part[0], int32(1000*r.left)), wants("what has not come", &part[3*(n/2)], 0), do("Type_free", &third))
+			do("Recv", addr(part), 1, third, r.left, 100+i, world0, &st), wants("bytes", &st.Bytes, int64(n/2*4)),
+			do("Wait", &h, nil),
+			wants("the first", &part[0], int32(1000*r.left)), wants("what has not come", &part[3*(n/2)], 0),
+			do("Type_free", &third))
 		if err != nil {
 			return err
 		}
@@ -385,17 +405,19 @@ func refusals() map[string]struct {
 		want abi.Class
 	}
 	return map[string]refusal{
-		"a negative count":       {do("Send", addr(b), -1, intHandle, 0, 0, world0), errs.Count},
-		"no datatype":            {do("Send", addr(b), 1, abi.Handle(table.DatatypeNull), 0, 0, world0), errs.Type},
-		"a negative tag":         {do("Send", addr(b), 1, intHandle, 0, -5, world0), errs.Tag},
-		"the tag of leaders":     {do("Intercomm_create", world0, 0, world0, 1, -5, &h), errs.Tag},
-		"any tag for a send":     {do("Send", addr(b), 1, intHandle, 0, abi.AnyTag, world0), errs.Tag},
-		"a rank too high":        {do("Send", addr(b), 1, intHandle, 1, 0, world0), errs.Rank},
-		"any source for a send":  {do("Send", addr(b), 1, intHandle, abi.AnySource, 0, world0), errs.Rank},
-		"no communicator":        {do("Send", addr(b), 1, intHandle, 0, 0, none), errs.Comm},
-		"a root too high":        {do("Bcast", addr(b), 1, intHandle, 1, world0), errs.Root},
-		"no operator":            {do("Allreduce", abi.InPlace, addr(b), 1, intHandle, abi.Handle(table.OpNull), world0), errs.Op},
-		"an undefined operator":  {do("Allreduce", abi.InPlace, addr(b), 1, abi.Handle(0x214), abi.Handle(0x28), world0), errs.Op},
+		"a negative count":      {do("Send", addr(b), -1, intHandle, 0, 0, world0), errs.Count},
+		"no datatype":           {do("Send", addr(b), 1, abi.Handle(table.DatatypeNull), 0, 0, world0), errs.Type},
+		"a negative tag":        {do("Send", addr(b), 1, intHandle, 0, -5, world0), errs.Tag},
+		"the tag of leaders":    {do("Intercomm_create", world0, 0, world0, 1, -5, &h), errs.Tag},
+		"any tag for a send":    {do("Send", addr(b), 1, intHandle, 0, abi.AnyTag, world0), errs.Tag},
+		"a rank too high":       {do("Send", addr(b), 1, intHandle, 1, 0, world0), errs.Rank},
+		"any source for a send": {do("Send", addr(b), 1, intHandle, abi.AnySource, 0, world0), errs.Rank},
+		"no communicator":       {do("Send", addr(b), 1, intHandle, 0, 0, none), errs.Comm},
+		"a root too high":       {do("Bcast", addr(b), 1, intHandle, 1, world0), errs.Root},
+		"no operator": {do("Allreduce", abi.InPlace, addr(b), 1, intHandle, abi.Handle(table.OpNull),
+			world0), errs.Op},
+		"an undefined operator": {do("Allreduce", abi.InPlace, addr(b), 1, abi.Handle(0x214), abi.Handle(0x28),
+			world0), errs.Op},
 		"no group":               {do("Comm_create", world0, abi.Handle(table.GroupNull), &h), errs.Group},
 		"a request that is none": {do("Start", &h), errs.Request},
 		"the world freed":        {do("Comm_free", pointerTo(world0)), errs.Comm},
@@ -454,7 +476,8 @@ func attributesAlone() error {
 	keys := make([]int, 3)
 	err := do("Comm_dup", world0, &c)
 	for i := range keys {
-		err = errors.Join(err, do("Comm_create_keyval", abi.Addr(1), abi.Addr(2), &keys[i], abi.Addr(0)), do("Comm_set_attr", c, keys[i], abi.Addr(i+1)))
+		err = errors.Join(err, do("Comm_create_keyval", abi.Addr(1), abi.Addr(2), &keys[i], abi.Addr(0)),
+			do("Comm_set_attr", c, keys[i], abi.Addr(i+1)))
 	}
 	value, flag, again := 0, 0, keys[0]
 	return errors.Join(err,
@@ -465,15 +488,18 @@ func attributesAlone() error {
 		do("Comm_free_keyval", &keys[0]), wants("keyval", &keys[0], 0),
 		do("Comm_free_keyval", &again), // of a copy of the number
 		do("Comm_free", &c), do("Comm_free", &d),
-		wantsCalls(&log, "copy 1", "copy 2", "copy 3", "delete 1", "delete 3", "delete 2", "delete 9", "delete 103", "delete 101"))
+		wantsCalls(&log, "copy 1", "copy 2", "copy 3", "delete 1", "delete 3", "delete 2", "delete 9", "delete 103",
+			"delete 101"))
 }
 
 func codesAlone() error {
 	class, code, of, n := 0, 0, 0, 0
 	room := make([]byte, 256)
 	err := errors.Join(
-		do("Add_error_class", &class), do("Add_error_code", class, &code), do("Error_class", code, &of), wants("class", &of, class),
-		do("Add_error_string", code, text("so it is")), do("Error_string", code, abi.Text(addr(room)), &n), wantsText("string", room, "so it is"),
+		do("Add_error_class", &class), do("Add_error_code", class, &code), do("Error_class", code, &of),
+		wants("class", &of, class),
+		do("Add_error_string", code, text("so it is")), do("Error_string", code, abi.Text(addr(room)), &n),
+		wantsText("string", room, "so it is"),
 		do("Error_class", int(errs.Truncate), &of), wants("class", &of, int(errs.Truncate)))
 	if c := errs.ClassOf(do("Error_class", 77, &of)); c != errs.Arg {
 		err = errors.Join(err, fmt.Errorf("a code that is none: class %d", c))
@@ -486,10 +512,12 @@ func infoAlone() error {
 	n, flag := 0, 0
 	room := make([]byte, 64)
 	return errors.Join(
-		do("Info_create", &i), do("Info_set", i, text("b"), text("2")), do("Info_set", i, text(" a "), text("1")), do("Info_set", i, text("b"), text(" three ")),
+		do("Info_create", &i), do("Info_set", i, text("b"), text("2")), do("Info_set", i, text(" a "), text("1")),
+		do("Info_set", i, text("b"), text(" three ")),
 		do("Info_get_nkeys", i, &n), wants("keys", &n, 2),
 		do("Info_get_nthkey", i, 0, abi.Text(addr(room))), wantsText("key 0", room, "b\x00"),
-		do("Info_get", i, text("b"), 3, abi.Text(addr(room)), &flag), wantsText("value", room, " th\x00"), wants("flag", &flag, 1),
+		do("Info_get", i, text("b"), 3, abi.Text(addr(room)), &flag), wantsText("value", room, " th\x00"),
+		wants("flag", &flag, 1),
 		do("Info_get_valuelen", i, text("b"), &n, &flag), wants("length", &n, 7),
 		do("Info_get", i, text("c"), 3, abi.Text(addr(room)), &flag), wants("flag of none", &flag, 0),
 		do("Info_free", &i), wants("handle", &i, abi.Handle(table.InfoNull)))

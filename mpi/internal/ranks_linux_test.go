@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		gompirun = filepath.Join(dir, "gompirun")
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", gompirun, "gompi/mpirun/gompirun").CombinedOutput(); err != nil {
+		if out, err = exec.Command("go", "build", "-o", gompirun,
+			"gompi/mpirun/gompirun").CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w\n%s", err, out)
 		}
 	}
@@ -75,13 +76,15 @@ var memory [][]byte
 // testFace is a Face in Go. Functions of the program are those of callbacks, by number.
 func testFace() abi.Face {
 	return abi.Face{
-		ProcNull: abi.ProcNull, AnySource: abi.AnySource, Undefined: abi.Undefined, BsendOverhead: 16, BufferAutomatic: 2, MaxObjectName: 64, MaxErrorString: 256,
+		ProcNull: abi.ProcNull, AnySource: abi.AnySource, Undefined: abi.Undefined, BsendOverhead: 16,
+		BufferAutomatic: 2, MaxObjectName: 64, MaxErrorString: 256,
 		MaxProcessorName: 64, MaxInfoKey: 32, MaxInfoValue: 256,
 		DistributeBlock: 1, DistributeCyclic: 2, DistributeNone: 3, DefaultArgument: -1,
 		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {
 			operatorsOfTests[fn](in, inout, n, datatype)
 		},
-		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class) {
+		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool,
+			abi.Class) {
 			return copiesOfTests[fn](object, keyval, extra, value)
 		},
 		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {

@@ -159,7 +159,8 @@ func (v *reducer) all() error {
 			return err
 		}
 	}
-	if err := v.run("Scan", v.n, v.n, result(0, v.n, func(k int) affine { return folded(0, v.me+1, k) }), v.n, v.s.handle, v.op); err != nil {
+	if err := v.run("Scan", v.n, v.n, result(0, v.n, func(k int) affine { return folded(0, v.me+1, k) }), v.n,
+		v.s.handle, v.op); err != nil {
 		return err
 	}
 	var want []int32
@@ -174,7 +175,8 @@ func (v *reducer) all() error {
 
 func (v *reducer) scattered(result func(lo, hi int, f func(k int) affine) []int32, everyone func(k int) affine) error {
 	lo := v.me * v.n
-	if err := v.run("Reduce_scatter_block", v.n*v.size, v.n, result(lo, lo+v.n, everyone), v.n, v.s.handle, v.op); err != nil {
+	if err := v.run("Reduce_scatter_block", v.n*v.size, v.n, result(lo, lo+v.n, everyone), v.n, v.s.handle,
+		v.op); err != nil {
 		return err
 	}
 	counts, at, total := make([]int, v.size), 0, 0
@@ -186,7 +188,8 @@ func (v *reducer) scattered(result func(lo, hi int, f func(k int) affine) []int3
 		total += counts[r]
 	}
 	mine := counts[v.me]
-	if err := v.run("Reduce_scatter", total, mine, result(at, at+mine, everyone), array(counts...), v.s.handle, v.op); err != nil {
+	if err := v.run("Reduce_scatter", total, mine, result(at, at+mine, everyone), array(counts...), v.s.handle,
+		v.op); err != nil {
 		return err
 	}
 	b, bat := v.operands(0, v.n)
@@ -199,9 +202,11 @@ func nothingToCombine() error {
 	operatorsOfTests[2] = func(in, inout abi.Addr, n int, datatype abi.Handle) {}
 	var op, empty, wide abi.Handle
 	b := []int32{gap}
-	err := errors.Join(do("Op_create", abi.Addr(2), 1, &op), do("Type_contiguous", 0, intHandle, &empty), do("Type_create_resized", empty, 0, 8, &wide))
+	err := errors.Join(do("Op_create", abi.Addr(2), 1, &op), do("Type_contiguous", 0, intHandle, &empty),
+		do("Type_create_resized", empty, 0, 8, &wide))
 	for _, h := range []*abi.Handle{&empty, &wide} {
-		err = errors.Join(err, do("Type_commit", h), do("Allreduce", addr(b), addr(b), 3, *h, op, world0), wants("gap", &b[0], gap), do("Type_free", h))
+		err = errors.Join(err, do("Type_commit", h), do("Allreduce", addr(b), addr(b), 3, *h, op, world0),
+			wants("gap", &b[0], gap), do("Type_free", h))
 	}
 	return errors.Join(err, do("Op_free", &op))
 }

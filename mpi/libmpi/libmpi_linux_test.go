@@ -38,7 +38,8 @@ var build = sync.OnceValues(func() (string, error) {
 		return filepath.Join(dir, "gompirun"), nil
 	}
 	gompirun := filepath.Join(scratch, "gompirun")
-	if out, err := exec.Command("make", "-s", "-C", "../..", "libmpi", "BIN="+scratch, "VERSION=v-test").CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-s", "-C", "../..", "libmpi", "BIN="+scratch,
+		"VERSION=v-test").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make libmpi: %w\n%s", err, out)
 	}
 	if out, err := exec.Command("go", "build", "-o", gompirun, "../../mpirun/gompirun").CombinedOutput(); err != nil {
@@ -115,7 +116,8 @@ func TestWhatMPISaysOfTheJob(t *testing.T) {
 			if err := exec.Command(other[0], append(other[1:], "true")...).Run(); err != nil {
 				t.Skipf("needs a time namespace: %v", err)
 			}
-			runRanks(t, 1, program, "predefined.c", append(append([]string{"0", "0", ":", "-np", "1"}, other...), program, "1", "0")...)
+			runRanks(t, 1, program, "predefined.c",
+				append(append([]string{"0", "0", ":", "-np", "1"}, other...), program, "1", "0")...)
 		})
 	}
 }
@@ -129,7 +131,8 @@ func TestAPoolOfSpawnedWorkersIsRefused(t *testing.T) {
 			program := compiled(t, "mpicc."+face, "spawn.c")
 			runRanks(t, 1, program, "spawn.c")
 			out, err := run(t, 1, program, "pool")
-			if err == nil || !strings.Contains(out, "gompirun -np N python3 -m mpi4py.futures SCRIPT") || !strings.Contains(out, "exited with status 1") {
+			if err == nil || !strings.Contains(out, "gompirun -np N python3 -m mpi4py.futures SCRIPT") ||
+				!strings.Contains(out, "exited with status 1") {
 				t.Errorf("pool: %v\n%s\nwant status 1, and what to type", err, out)
 			}
 		})
@@ -296,7 +299,8 @@ func compiled(t *testing.T, wrapper, source string) string {
 		}
 		wrapper = filepath.Join(filepath.Dir(gompirun), "gompicc")
 	}
-	language := map[string]string{"mpicc": "gcc", "gompicc": "cc", "mpifort": "gfortran", "mpicxx": "g++"}[strings.TrimSuffix(filepath.Base(wrapper), filepath.Ext(wrapper))]
+	language := map[string]string{"mpicc": "gcc", "gompicc": "cc", "mpifort": "gfortran",
+		"mpicxx": "g++"}[strings.TrimSuffix(filepath.Base(wrapper), filepath.Ext(wrapper))]
 	for _, tool := range []string{wrapper, language, "make"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
@@ -305,7 +309,8 @@ func compiled(t *testing.T, wrapper, source string) string {
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), filepath.Ext(source)))
 	args := []string{"-w", "-o", out, "testdata/" + source, "-lm"}
 	if language == "gfortran" {
-		args = append(args, "-fallow-argument-mismatch", "-J", filepath.Dir(out)) // mpif.h has no prototypes; modules go beside the program
+		// mpif.h has no prototypes; modules go beside the program
+		args = append(args, "-fallow-argument-mismatch", "-J", filepath.Dir(out))
 	}
 	if printed, err := exec.Command(wrapper, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", wrapper, source, err, printed)

@@ -72,7 +72,8 @@ func TestLibrariesOfDifferentBuilds(t *testing.T) {
 		cmd := exec.Command(program)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(face))
 		out, err := cmd.CombinedOutput()
-		want := "gompi: " + face + " and " + core + " are of different builds of gompi: install both of one build, or type make libmpi\n"
+		want := "gompi: " + face + " and " + core +
+			" are of different builds of gompi: install both of one build, or type make libmpi\n"
 		if string(out) != want || cmd.ProcessState.ExitCode() != 1 {
 			t.Errorf("a core %s: %v\n%s\nwant status 1 and\n%s", name, err, out, want)
 		}

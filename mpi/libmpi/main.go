@@ -123,22 +123,27 @@ func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag
 func faceOf(f *C.struct_gompi_face) abi.Face {
 	word := func(a abi.Addr) C.gompi_word { return C.gompi_word(a) }
 	return abi.Face{
-		ProcNull: int(f.proc_null), AnySource: int(f.any_source), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), BufferAutomatic: abi.Addr(f.buffer_automatic), LastCode: int(f.last_code),
+		ProcNull: int(f.proc_null), AnySource: int(f.any_source), Undefined: int(f.undefined),
+		BsendOverhead: int(f.bsend_overhead), BufferAutomatic: abi.Addr(f.buffer_automatic), LastCode: int(f.last_code),
 		MaxObjectName: int(f.max_object_name), MaxErrorString: int(f.max_error_string),
 		MaxProcessorName: int(f.max_processor_name), MaxInfoKey: int(f.max_info_key), MaxInfoValue: int(f.max_info_val),
-		Unified: int(f.win_unified), FlavorCreate: int(f.win_flavor_create), DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),
-		DistributeNone: int(f.distribute_none), DefaultArgument: int(f.distribute_default),
+		Unified: int(f.win_unified), FlavorCreate: int(f.win_flavor_create), DistributeBlock: int(f.distribute_block),
+		DistributeCyclic: int(f.distribute_cyclic),
+		DistributeNone:   int(f.distribute_none), DefaultArgument: int(f.distribute_default),
 		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {
 			C.call_op(f, word(fn), word(in), word(inout), C.int32_t(n), C.int32_t(op), C.int32_t(datatype))
 		},
-		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class) {
+		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool,
+			abi.Class) {
 			var copied C.gompi_word
 			var flag C.int32_t
-			class := C.copy_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(extra), word(value), &copied, &flag)
+			class := C.copy_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(extra),
+				word(value), &copied, &flag)
 			return abi.Addr(copied), flag != 0, abi.Class(class)
 		},
 		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
-			return abi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(value), word(extra)))
+			return abi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval),
+				word(value), word(extra)))
 		},
 		CallErrhandler: func(fn abi.Addr, h abi.Handle, kind int, object abi.Handle, class abi.Class) {
 			C.call_errhandler(f, word(fn), C.int32_t(h), C.int32_t(kind), C.int32_t(object), C.int32_t(class))
@@ -146,7 +151,8 @@ func faceOf(f *C.struct_gompi_face) abi.Face {
 		Query: func(fn, extra abi.Addr, s *abi.Status) abi.Class {
 			st := C.struct_gompi_status{source: C.int32_t(s.Source), tag: C.int32_t(s.Tag), bytes: C.int64_t(s.Bytes)}
 			class := C.query(f, word(fn), word(extra), &st)
-			s.Source, s.Tag, s.Cancelled, s.Bytes = int32(st.source), int32(st.tag), int32(st.cancelled), int64(st.bytes)
+			s.Source, s.Tag, s.Cancelled, s.Bytes = int32(st.source), int32(st.tag), int32(st.cancelled),
+				int64(st.bytes)
 			return abi.Class(class)
 		},
 		Release: func(fn, extra abi.Addr) abi.Class { return abi.Class(C.release(f, word(fn), word(extra))) },

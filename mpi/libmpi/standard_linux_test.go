@@ -63,7 +63,8 @@ func (p peer) compile(t *testing.T, dir string) string {
 		if err := os.Symlink(filepath.Join(dir, p.header), filepath.Join(work, "mpi.h")); err != nil {
 			t.Fatal(err)
 		}
-		command = []string{"gcc", "-w", "-I", work, "-o", program, "testdata/abi.c", "-L" + filepath.Join(dir, "lib"), "-l:libmpi_abi.so.1", "-Wl,--allow-shlib-undefined"}
+		command = []string{"gcc", "-w", "-I", work, "-o", program, "testdata/abi.c", "-L" + filepath.Join(dir, "lib"),
+			"-l:libmpi_abi.so.1", "-Wl,--allow-shlib-undefined"}
 	}
 	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%q: %v\n%s", command, err, out)
@@ -76,8 +77,10 @@ func (p peer) run(t *testing.T, dir, program string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin/mpiexec"), append([]string{"-n", "3", program}, p.args...)...)
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(dir, "lib"), "I_MPI_ROOT="+dir, "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin/mpiexec"),
+		append([]string{"-n", "3", program}, p.args...)...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(dir, "lib"), "I_MPI_ROOT="+dir,
+		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "abi: no errors\n") {
 		t.Errorf("%v\n%s\nwant that it finds no errors", err, out)
 	}
@@ -112,7 +115,8 @@ func TestGompicc(t *testing.T) {
 		"gompicc -link_info":                    "cc " + compile + " " + link,
 		"gompicxx -show a.cc":                   "c++ a.cc " + compile + " " + link,
 		"gompicxx -cxx=clang++ -showme:command": "clang++",
-		"gompicxx -showme:version":              "gompicxx: gompi " + version.Number + ", commit v-test (Language: C++)",
+		"gompicxx -showme:version": "gompicxx: gompi " + version.Number +
+			", commit v-test (Language: C++)",
 	} {
 		command := strings.Fields(args)
 		out, err := exec.Command(filepath.Join(filepath.Dir(gompirun), command[0]), command[1:]...).CombinedOutput()
@@ -120,7 +124,8 @@ func TestGompicc(t *testing.T) {
 			t.Errorf("%s prints %q, %v; want %q", args, got, err, want)
 		}
 	}
-	for args, want := range map[string]string{"-help": "\n  -link_info ", "-showme:help": "usage: gompicc ", "-showme:path": "gompicc: -showme:path: want command,"} {
+	for args, want := range map[string]string{"-help": "\n  -link_info ", "-showme:help": "usage: gompicc ",
+		"-showme:path": "gompicc: -showme:path: want command,"} {
 		if out, _ := exec.Command(gompicc, args).CombinedOutput(); !strings.Contains(string(out), want) {
 			t.Errorf("gompicc %s prints %q; want %q", args, out, want)
 		}

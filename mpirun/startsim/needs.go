@@ -47,12 +47,14 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 	hello := &ctl.Hello{
 		Version: ctl.Version, Host: names[last], Machine: launch.JobID, Network: launch.JobID, Port: 40000,
 		Address: launch.MasterAddr, Launcher: launch.MasterAddr,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("10.100.100.100/16"), netip.MustParsePrefix("fe80::1234:5678:9abc:def0/64")},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.100.100.100/16"),
+			netip.MustParsePrefix("fe80::1234:5678:9abc:def0/64")},
 	}
 	for i := range coresOfHost {
 		hello.Cores = append(hello.Cores, []int{i, i + coresOfHost})
 	}
-	hello.Numa, hello.L3, hello.Packages = [][]int{all(2 * coresOfHost)}, [][]int{all(2 * coresOfHost)}, [][]int{all(2 * coresOfHost)}
+	hello.Numa, hello.L3, hello.Packages = [][]int{all(2 * coresOfHost)}, [][]int{all(2 * coresOfHost)},
+		[][]int{all(2 * coresOfHost)}
 	for r := max(0, ranks-perHost); r < ranks; r++ {
 		launch.Ranks = append(launch.Ranks, ctl.Rank{Rank: r, CPUs: []int{r % coresOfHost}})
 	}
@@ -69,10 +71,12 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 	t, length := link.SizesOf(hosts), func(m ctl.Message) int { return len(ctl.Append(nil, m)) }
 	return sizes{
 		start: t.Start, orders: t.Orders, hello: length(hello) + t.Report, launch: length(launch) + t.Orders,
-		layout:  length(&ctl.Layout{Placement: runs, Hosts: names}),
-		welcome: len(wire.Append(nil, &wire.Welcome{Size: ranks, JobID: launch.JobID, Placement: runs, Hosts: names})),
-		card:    len(wire.Append(nil, &wire.Card{Data: card})), cards: length(&ctl.Cards{Data: cards(min(perHost, ranks))}) + t.Report,
-		gathered: length(&ctl.Gathered{Frame: wire.Append(nil, &wire.Cards{Data: cards(ranks)})}), drained: length(&ctl.Drained{}) + t.Report,
+		layout:   length(&ctl.Layout{Placement: runs, Hosts: names}),
+		welcome:  len(wire.Append(nil, &wire.Welcome{Size: ranks, JobID: launch.JobID, Placement: runs, Hosts: names})),
+		card:     len(wire.Append(nil, &wire.Card{Data: card})),
+		cards:    length(&ctl.Cards{Data: cards(min(perHost, ranks))}) + t.Report,
+		gathered: length(&ctl.Gathered{Frame: wire.Append(nil, &wire.Cards{Data: cards(ranks)})}),
+		drained:  length(&ctl.Drained{}) + t.Report,
 	}
 }
 
@@ -121,9 +125,11 @@ func (b *build) needs() Needs {
 		waiting = max(waiting, channels*z.gathered)
 	}
 	n := Needs{
-		Rank:      rankMemory + ofEachRank*int64(b.ranks),
-		Launcher:  agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
-		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32, LauncherFiles: 10 + channels*filesOfLogin,
+		Rank: rankMemory + ofEachRank*int64(b.ranks),
+		Launcher: agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel +
+			int64(b.found.Logins)*loginMemory,
+		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32,
+		LauncherFiles: 10 + channels*filesOfLogin,
 	}
 	n.Host = int64(b.perHost)*(n.Rank+int64(z.gathered)) + agentMemory
 	return n

@@ -126,7 +126,8 @@ func (h *host) at(level int) int {
 
 func (s *Site) build(ranks, fanout int) (*build, error) {
 	if ranks < 1 || fanout < 0 {
-		return nil, fmt.Errorf("start of %d ranks, -fanout %d: want at least one rank, and no negative fan-out", ranks, fanout)
+		return nil, fmt.Errorf("start of %d ranks, -fanout %d: want at least one rank, and no negative fan-out",
+			ranks, fanout)
 	}
 	b := &build{Site: s, ranks: ranks, machine: s.Machine, perHost: max(s.Machine.RanksPerHost, 1)}
 	b.local = b.perHost >= ranks

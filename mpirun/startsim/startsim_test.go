@@ -32,7 +32,8 @@ func run(t *testing.T, s *Site, ranks, fanout int) Result {
 
 // If only processors have a cost, a start takes the time of its longest chain of processes.
 func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
-	costs := Costs{Launcher: 1, Fork: 2, Client: 8, Server: 16, Agent: 100, Spawn: 1000, Process: 1e4, Card: 1e5, Close: 1e6}
+	costs := Costs{Launcher: 1, Fork: 2, Client: 8, Server: 16, Agent: 100, Spawn: 1000, Process: 1e4,
+		Card: 1e5, Close: 1e6}
 	for _, tt := range []struct {
 		ranks, perHost, fanout int
 		agents, met            float64
@@ -49,7 +50,8 @@ func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
 		for _, x := range []struct {
 			what      string
 			got, want float64
-		}{{"agents", r.Agents, tt.agents}, {"met", r.Met, tt.agents + tt.met}, {"ready", r.Ready, ready}, {"ended", r.Ended, ready + 1e6}} {
+		}{{"agents", r.Agents, tt.agents}, {"met", r.Met, tt.agents + tt.met}, {"ready", r.Ready, ready},
+			{"ended", r.Ended, ready + 1e6}} {
 			if math.Abs(x.got-x.want) > 1e-6*x.want {
 				t.Errorf("%+v: %s after %v, want %v", tt, x.what, x.got, x.want)
 			}
@@ -63,7 +65,8 @@ func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
 // Costs were found with up to 1,024 ranks; starts of more are foretold by them. Measured on an AMD
 // EPYC (family 25, model 17), two virtual processors: docs/scale.md.
 func TestStartsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
-	for ranks, measured := range map[int]float64{16: 0.05, 64: 0.16, 128: 0.35, 256: 0.56, 512: 1.22, 1024: 2.82, 2048: 8.25, 3000: 18.2} {
+	for ranks, measured := range map[int]float64{16: 0.05, 64: 0.16, 128: 0.35, 256: 0.56, 512: 1.22, 1024: 2.82,
+		2048: 8.25, 3000: 18.2} {
 		if r := run(t, site(t, "oversubscribed"), ranks, 0); math.Abs(r.Ended/measured-1) > 0.15 {
 			t.Errorf("%d ranks: %.3f s, measured %.3f", ranks, r.Ended, measured)
 		}
@@ -98,9 +101,11 @@ func TestATreeCostsLessThanAStar(t *testing.T) {
 		cluster := site(t, "cluster,processors=16")
 		star, tree := run(t, cluster, ranks, 0), run(t, cluster, ranks, 64)
 		if star.Depth != 1 || tree.Depth != 2 || star.Logins != ranks/8 || tree.Logins >= 64 {
-			t.Errorf("%d ranks: a star of depth %d with %d logins, a tree of %d with %d", ranks, star.Depth, star.Logins, tree.Depth, tree.Logins)
+			t.Errorf("%d ranks: a star of depth %d with %d logins, a tree of %d with %d", ranks, star.Depth,
+				star.Logins, tree.Depth, tree.Logins)
 		}
-		if tree.Used >= star.Used || tree.Launcher >= star.Launcher/2 || tree.Sent >= star.Sent/2 || tree.Needs.Launcher >= star.Needs.Launcher {
+		if tree.Used >= star.Used || tree.Launcher >= star.Launcher/2 || tree.Sent >= star.Sent/2 ||
+			tree.Needs.Launcher >= star.Needs.Launcher {
 			t.Errorf("%d ranks: a tree %+v, a star %+v", ranks, tree, star)
 		}
 	}

@@ -39,7 +39,8 @@ func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Park
 	b.parker = p
 	b.mu.Unlock()
 	eagerSink, _ := sink.(transport.EagerSink)
-	return &endpoint{net: w, rank: rank, mailbox: b, sink: sink, eagerSink: eagerSink, links: make(map[world.Rank]*link)}
+	return &endpoint{net: w, rank: rank, mailbox: b, sink: sink, eagerSink: eagerSink,
+		links: make(map[world.Rank]*link)}
 }
 
 // Kill ends rank as if its process had died: every other rank gets Lost(rank, ErrCut) after the

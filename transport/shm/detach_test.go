@@ -21,8 +21,10 @@ func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 	sink := ends{losses: losses{}}
 	ranks := make([]*Transport, 4)
 	for i := range ranks {
-		cfg := Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1, 2, 3}, Area: memory, Claim: claimed, Ring: func(world.LocalRank) {},
-			Heap: func(local world.LocalRank) []byte { return heaps[local] }, State: func(local world.LocalRank) State { return states[local] }}
+		cfg := Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1, 2, 3}, Area: memory, Claim: claimed,
+			Ring:  func(world.LocalRank) {},
+			Heap:  func(local world.LocalRank) []byte { return heaps[local] },
+			State: func(local world.LocalRank) State { return states[local] }}
 		cfg.Release = func(off, n int) error {
 			at := (off - ringsAt(4)) / stride(4)
 			if n != stride(4) || off != ringsAt(4)+at*stride(4) {
@@ -69,6 +71,7 @@ func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 		ranks[0].Poll(1)
 	}
 	if ranks[0].Poll(-1); !ranks[0].Arm() || sink.losses[1] != nil || sink.all != 1 || sink.well != 0 {
-		t.Errorf("after it: lost %v, %d copies ended, %d well; want nothing but a copy that failed, and sleep", sink.losses, sink.all, sink.well)
+		t.Errorf("after it: lost %v, %d copies ended, %d well; want nothing but a copy that failed, and sleep",
+			sink.losses, sink.all, sink.well)
 	}
 }

@@ -203,7 +203,8 @@ func (t *Transport) invite(p *peer, x *move) {
 	if to == 0 && x.source != 0 {
 		to = t.Source(p.rank, mem.Bytes(x.dst))
 	}
-	if to == 0 || len(x.dst) > takenMask*leastChunk || p.lost || !p.out.Empty() || p.w.mem == nil || p.w.room() < lineSize {
+	if to == 0 || len(x.dst) > takenMask*leastChunk || p.lost || !p.out.Empty() || p.w.mem == nil ||
+		p.w.room() < lineSize {
 		return
 	}
 	p.invited = p.invited%invitations + 1
@@ -231,7 +232,8 @@ func (w *writer) invite(i invitation) {
 // help accepts an invitation by p, in content. It returns false if content is not an invitation.
 func (t *Transport) help(p *peer, content []byte) bool {
 	if len(content) != invitationSize {
-		t.lose(p, fmt.Errorf("%w: an invitation of %d bytes, want %d", transport.ErrProtocol, len(content), invitationSize))
+		t.lose(p, fmt.Errorf("%w: an invitation of %d bytes, want %d", transport.ErrProtocol, len(content),
+			invitationSize))
 		return false
 	}
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }

@@ -104,7 +104,8 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 	}
 	all.Wait()
 	if sinks[0].well != copies || sinks[1].all > 0 {
-		t.Errorf("seed %d: %d copies ended well and the helper was told of %d, want %d and none", seed, sinks[0].well, sinks[1].all, copies)
+		t.Errorf("seed %d: %d copies ended well and the helper was told of %d, want %d and none", seed, sinks[0].well,
+			sinks[1].all, copies)
 	}
 	return helped
 }
@@ -115,8 +116,10 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	state, area := Alive, area(2)
 	var sink ends
 	sink.losses = losses{}
-	a, err := New(Config{Local: 0, Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed, Ring: func(world.LocalRank) {},
-		Heap: func(local world.LocalRank) []byte { return heaps[local] }, State: func(world.LocalRank) State { return state }}, &sink)
+	a, err := New(Config{Local: 0, Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed,
+		Ring:  func(world.LocalRank) {},
+		Heap:  func(local world.LocalRank) []byte { return heaps[local] },
+		State: func(world.LocalRank) State { return state }}, &sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +138,7 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	a.Arm() // before it sleeps, it looks who lives
 	a.Poll(-1)
 	if sink.all != 1 || sink.well != 0 || sink.losses[1] == nil {
-		t.Errorf("after its death %d copies ended, %d of them well, lost: %v; want one with an error", sink.all, sink.well, sink.losses)
+		t.Errorf("after its death %d copies ended, %d of them well, lost: %v; want one with an error", sink.all,
+			sink.well, sink.losses)
 	}
 }

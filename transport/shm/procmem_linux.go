@@ -61,7 +61,8 @@ func transfer(call uintptr, name string, pid int, mine []byte, theirs []Span) er
 		case errno != 0:
 			return fmt.Errorf("%s: %w", name, errno)
 		}
-		mine, theirs = mine[n:], behind(theirs, int(n)) // the rest begins at an unmapped address, or is too long for one call
+		// the rest begins at an unmapped address, or is too long for one call
+		mine, theirs = mine[n:], behind(theirs, int(n))
 	}
 	return nil
 }

@@ -59,13 +59,15 @@ func TestMemoryOfAnotherProcessIsReadAndWritten(t *testing.T) {
 	if err := writeMemory(cmd.Process.Pid, want[:n-1], at); err != nil {
 		t.Errorf("writing: %v", err)
 	}
-	if err := readMemory(cmd.Process.Pid, got, at); err != nil || !bytes.Equal(got[:n-1], want[:n-1]) || got[n-1] != ' ' {
+	if err := readMemory(cmd.Process.Pid, got, at); err != nil || !bytes.Equal(got[:n-1], want[:n-1]) ||
+		got[n-1] != ' ' {
 		t.Errorf("read back: %v, and %d bytes like %q", err, n, got[:20])
 	}
 	if err := writeMemory(cmd.Process.Pid, want, 8); !errors.Is(err, errUnmapped) {
 		t.Errorf("to what is not there: %v, want %v", err, errUnmapped)
 	}
-	if allocs := testing.AllocsPerRun(10, func() { err = readMemory(cmd.Process.Pid, got, at) }); allocs > 0 || err != nil {
+	if allocs := testing.AllocsPerRun(10, func() { err = readMemory(cmd.Process.Pid, got, at) }); allocs > 0 ||
+		err != nil {
 		t.Errorf("%v allocations, %v", allocs, err)
 	}
 }

@@ -187,11 +187,13 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 			p.in.Begin(t.sink, p.rank, h)
 		}
 	case kind != more || p.in.Left() == 0:
-		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame missing", transport.ErrProtocol, kind, p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame missing", transport.ErrProtocol, kind,
+			p.in.Left()))
 		return false
 	}
 	if int64(len(content)) > p.in.Left() {
-		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(content), p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(content),
+			p.in.Left()))
 		return false
 	}
 	p.in.Store(t.sink, content)

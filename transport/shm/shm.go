@@ -197,7 +197,8 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 		return nil, fmt.Errorf("shared memory of ranks %v: want them ascending", cfg.Ranks)
 	}
 	if n > MaxRanks || len(cfg.Area) < Size(n) {
-		return nil, fmt.Errorf("shared memory of %d bytes for %d ranks: want %d bytes and at most %d ranks", len(cfg.Area), n, Size(n), MaxRanks)
+		return nil, fmt.Errorf("shared memory of %d bytes for %d ranks: want %d bytes and at most %d ranks",
+			len(cfg.Area), n, Size(n), MaxRanks)
 	}
 	// Claim this rank's own line: peers touch the line only once they know that this rank has a
 	// Transport.
@@ -205,7 +206,8 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	if err := cfg.Claim(int(cfg.Local)*own, own); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Transport{Config: cfg, shape: defaultShape, sink: sink, peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
+	t := &Transport{Config: cfg, shape: defaultShape, sink: sink, peers: make([]*peer, n),
+		known: make([]uint64, (n+63)/64)}
 	t.eagerSink, _ = sink.(transport.EagerSink)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	t.cross = &CrossMemory{local: cfg.Local, lines: t.lines, pid: cfg.PID, peers: make([]atomic.Uint32, n)}

@@ -120,7 +120,8 @@ func TestConformanceWhereEachRankHasItsOwnShape(t *testing.T) {
 	for _, first := range []int{1, 3} {
 		t.Run(fmt.Sprintf("from %+v on", shapes[first]), func(t *testing.T) {
 			transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
-				return openShaped(t, sinks, len(sinks), func(rank int) Shape { return shapes[(first+rank)%len(shapes)] })
+				return openShaped(t, sinks, len(sinks),
+					func(rank int) Shape { return shapes[(first+rank)%len(shapes)] })
 			})
 		})
 	}
@@ -130,7 +131,8 @@ func TestShapesAreThoseThatRingsCanHave(t *testing.T) {
 	for _, test := range []struct{ s, want Shape }{
 		{defaultShape, defaultShape},
 		{Shape{}, Shape{Chunk: 4 << 10, Bytes: 64 << 10}},
-		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, Reach: mem.Distance{From: 1 << 40}}, Shape{Chunk: 64 << 10, Bytes: 2 << 20, Reach: mem.Distance{From: 1 << 40}}},
+		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, Reach: mem.Distance{From: 1 << 40}},
+			Shape{Chunk: 64 << 10, Bytes: 2 << 20, Reach: mem.Distance{From: 1 << 40}}},
 		{Shape{Chunk: 20_000, Bytes: 300_000}, Shape{Chunk: 20_000 &^ 63, Bytes: 256 << 10}},
 	} {
 		if got := test.s.rounded(); got != test.want {
@@ -160,7 +162,8 @@ func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost los
 	mem, lost := area(2), losses{}
 	heaps := make([]byte, 200)
 	heap := func(local world.LocalRank) []byte { return heaps[100*local:][:100:100] }
-	cfg := Config{Ranks: []world.Rank{7, 9}, Area: mem, Heap: heap, Claim: claimed, Ring: func(world.LocalRank) {}, State: func(world.LocalRank) State { return Alive }}
+	cfg := Config{Ranks: []world.Rank{7, 9}, Area: mem, Heap: heap, Claim: claimed, Ring: func(world.LocalRank) {},
+		State: func(world.LocalRank) State { return Alive }}
 	b, err := New(Config{
 		Local: 1, Ranks: cfg.Ranks, Area: mem, Heap: heap, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
 	}, lost)
@@ -187,7 +190,8 @@ func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
 		t.Error("reaches a peer without memory for the ring")
 	}
 	if !b.Reaches(7) || b.Reaches(9) || b.Reaches(0) {
-		t.Errorf("reaches 7, 9 and 0: %v, %v, %v; want only 7, the other rank", b.Reaches(7), b.Reaches(9), b.Reaches(0))
+		t.Errorf("reaches 7, 9 and 0: %v, %v, %v; want only 7, the other rank", b.Reaches(7), b.Reaches(9),
+			b.Reaches(0))
 	}
 }
 
@@ -345,7 +349,8 @@ func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
 	for _, body := range []int{smallBody, smallRecord - frameHead} {
 		a, b, _ := pair(t, nil)
 		send := func(from, to *Transport) int {
-			if !from.Send(to.Ranks[to.Local], &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, body)), 0) {
+			if !from.Send(to.Ranks[to.Local], &transport.Header{Kind: transport.Eager},
+				mem.Bytes(make([]byte, body)), 0) {
 				t.Fatal("a small message waits for room")
 			}
 			to.Poll(-1)
@@ -368,7 +373,8 @@ func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
 			most = max(most, send(a, b))
 		}
 		if want := firstLap - 4<<10; most < want {
-			t.Errorf("messages of %d bytes that are not answered reach byte %d of the ring, want %d at least", body, most, want)
+			t.Errorf("messages of %d bytes that are not answered reach byte %d of the ring, want %d at least",
+				body, most, want)
 		}
 	}
 }

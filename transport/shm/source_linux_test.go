@@ -34,7 +34,8 @@ func readers(t *testing.T, pids ...int) (ranks [2]*Transport, sink *ends) {
 			s = sink
 		}
 		var err error
-		if ranks[i], err = New(Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed, Ring: func(world.LocalRank) {},
+		if ranks[i], err = New(Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed,
+			Ring: func(world.LocalRank) {},
 			Heap: func(world.LocalRank) []byte { return heap }, State: func(world.LocalRank) State { return Alive },
 			PID: func(local world.LocalRank) int { return pids[local] }}, s); err != nil {
 			t.Fatal(err)
@@ -169,8 +170,10 @@ func TestBothCopyOrdinaryMemory(t *testing.T) {
 			t.Errorf("%d bytes: wrong", n)
 		}
 		p, x := ranks[0].peers[1], move{dst: dst[:n], shared: sharing{claims: new(atomic.Uint64)}}
-		if number, helped := p.w.helped.Load()>>takenBits, p.w.helped.Load()&takenMask; number != uint64(i+1) || helped < uint64(n/x.chunk()/2-1) || helped == couldNot {
-			t.Errorf("%d bytes: the peer copied %d chunks of copy %d, want half of them, of copy %d", n, helped, number, i+1)
+		if number, helped := p.w.helped.Load()>>takenBits, p.w.helped.Load()&takenMask; number != uint64(i+1) ||
+			helped < uint64(n/x.chunk()/2-1) || helped == couldNot {
+			t.Errorf("%d bytes: the peer copied %d chunks of copy %d, want half of them, of copy %d", n, helped,
+				number, i+1)
 		}
 	}
 }

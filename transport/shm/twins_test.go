@@ -90,7 +90,8 @@ func TestRingsInGoAndC(t *testing.T) {
 			n = smallBody // before any that is longer
 		}
 		body := bytes.Repeat([]byte{byte(i)}, n)
-		got, want := c.Call("writer_begin", inC, uint64(side), length, uint64(n), uint64(i)), inGo.send(side, int32(i), body)
+		got, want := c.Call("writer_begin", inC, uint64(side), length, uint64(n), uint64(i)),
+			inGo.send(side, int32(i), body)
 		if got != 0 != want || !bytes.Equal(inC, inGo.bytes()) {
 			t.Fatalf("step %d: a frame of %d bytes is written: %v in Go, %v in C, and what the two leave differs at byte %d",
 				i, n, want, got != 0, firstDifference(inC, inGo.bytes()))
@@ -98,7 +99,8 @@ func TestRingsInGoAndC(t *testing.T) {
 		turned, full = turned || inGo.out[side].turns, full || !want
 		for ok := true; ok && (answers || r.IntN(4) > 0); {
 			ok = inGo.receive(1 - side)
-			if got := c.Call("reader_next", inC, uint64(1-side), length) != 0; got != ok || !bytes.Equal(inC, inGo.bytes()) {
+			if got := c.Call("reader_next", inC, uint64(1-side), length) != 0; got != ok ||
+				!bytes.Equal(inC, inGo.bytes()) {
 				t.Fatalf("step %d: a frame is read: %v in Go, %v in C, and what the two leave differs at byte %d",
 					i, ok, got, firstDifference(inC, inGo.bytes()))
 			}

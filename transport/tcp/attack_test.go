@@ -75,8 +75,9 @@ func (s *rawConn) closed(why string) {
 // sendHello says hello as rank caller and returns the handshake as challenged.
 func (s *rawConn) sendHello(caller int) transcript {
 	s.t.Helper()
-	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), listenerNonce: s.r.card.nonce, fromCaller: [32]byte{1},
-		from: s.LocalAddr().(*net.TCPAddr).AddrPort(), to: s.RemoteAddr().(*net.TCPAddr).AddrPort()}
+	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), listenerNonce: s.r.card.nonce,
+		fromCaller: [32]byte{1},
+		from:       s.LocalAddr().(*net.TCPAddr).AddrPort(), to: s.RemoteAddr().(*net.TCPAddr).AddrPort()}
 	s.r.agree(&tr)
 	s.send(tr.hello())
 	b := s.receive(replySize)

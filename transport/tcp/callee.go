@@ -122,7 +122,8 @@ func (t *Transport) challenge(s *sock) error {
 		return err
 	}
 	s.shake.have = 0
-	if tr.callee != uint32(t.cfg.Rank) || tr.listenerNonce != t.card.nonce || tr.caller >= uint32(t.cfg.Size) || tr.caller == tr.callee {
+	if tr.callee != uint32(t.cfg.Rank) || tr.listenerNonce != t.card.nonce || tr.caller >= uint32(t.cfg.Size) ||
+		tr.caller == tr.callee {
 		t.refuse(s, wrongListener)
 		return nil
 	}
@@ -196,7 +197,8 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 		}
 	}
 	from, _ := unix.Getpeername(s.fd) // nil if the caller has gone
-	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
+	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from",
+		toAddrPort(from), "why", why.String())
 }
 
 // welcome notifies an authenticated caller that its connection is kept.

@@ -389,7 +389,8 @@ func (t *Transport) callLate(p *peer, s *sock) {
 	case s.phase == calling:
 		t.callFailed(p, errors.New("no answer"), passing)
 	case s.phase == helloSent && len(p.call.addrs) == 1:
-		t.log.Warn("connected, waiting for the rank to answer", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[0])
+		t.log.Warn("connected, waiting for the rank to answer", "rank", t.cfg.Rank, "peer", p.rank, "address",
+			p.call.addrs[0])
 		s.shake.due = 0
 	default:
 		t.callFailed(p, errors.New("connected, but no answer"), endless)

@@ -49,7 +49,8 @@ func TestDecodeCardRefuses(t *testing.T) {
 		"a 5 byte address":   change(37, 5),
 		"a prefix of 33":     change(38, 33),
 		"port 0":             (&card{}).encode(),
-		"IPv4 in IPv6":       (&card{port: 1, subnet: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:1.2.3.4"), 96)}}).encode(),
+		"IPv4 in IPv6": (&card{port: 1,
+			subnet: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:1.2.3.4"), 96)}}).encode(),
 	} {
 		c := &card{}
 		if err := c.decode(b); err == nil {
@@ -82,8 +83,10 @@ func TestCandidates(t *testing.T) {
 		loopback netip.Addr
 		want     []string
 	}{
-		{"shared subnets first, longest first, our own address last", c, netip.Addr{}, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
-		{"on this host: loopback, then all", c, v4, []string{"127.0.0.1:9", "10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"shared subnets first, longest first, our own address last", c, netip.Addr{},
+			[]string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"on this host: loopback, then all", c, v4,
+			[]string{"127.0.0.1:9", "10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
 		{"this host under another name", &card{port: 9, subnet: own[:1]}, netip.Addr{}, []string{"172.17.0.1:9"}},
 		{"loopback only", &card{port: 9, local: true}, v4, []string{"127.0.0.1:9"}},
 		{"loopback only, of IPv6", &card{port: 9, local: true}, netip.IPv6Loopback(), []string{"[::1]:9"}},

@@ -19,8 +19,10 @@ func TestHelloRoundTrip(t *testing.T) {
 
 // A proof must be worth nothing with any part of the handshake changed.
 func TestProofCoversEverything(t *testing.T) {
-	base := transcript{caller: 1, callee: 2, listenerNonce: [16]byte{3}, fromCaller: [32]byte{4}, fromCallee: [32]byte{5},
-		from: netip.MustParseAddrPort("10.0.0.1:5000"), to: netip.MustParseAddrPort("10.0.0.2:5001"), network: [networkSize]byte{6}}
+	base := transcript{caller: 1, callee: 2, listenerNonce: [16]byte{3}, fromCaller: [32]byte{4},
+		fromCallee: [32]byte{5},
+		from:       netip.MustParseAddrPort("10.0.0.1:5000"), to: netip.MustParseAddrPort("10.0.0.2:5001"),
+		network: [networkSize]byte{6}}
 	proof := base.mac(&secret, "job", stepProof, 0)
 	if !base.proves(proof, &secret, "job", stepProof, 0) {
 		t.Fatal("a right proof is refused")

@@ -119,7 +119,9 @@ func TestSilentAddressIsLeftAfterAWhile(t *testing.T) {
 	connected := make(chan struct{}, 100)
 	other(t, ranks[1], func(c net.Conn) { connected <- struct{}{} })
 	ranks[0].sendText(1, "found")
-	until(t, ranks[:1], "the hello", func() bool { return len(connected) == 1 && ranks[0].peers[1].call.sock.phase == helloSent })
+	until(t, ranks[:1], "the hello", func() bool {
+		return len(connected) == 1 && ranks[0].peers[1].call.sock.phase == helloSent
+	})
 	if d := ranks[0].Deadline(); d <= 0 || d > silenceTime {
 		t.Errorf("Deadline() = %d ns while an address is silent, want up to %d", d, silenceTime)
 	}
@@ -153,7 +155,8 @@ func TestUnreachableNamesEveryAddressAndWhy(t *testing.T) {
 	until(t, ranks, "the loss", func() bool { return ranks[0].lost[1] != nil })
 	err := ranks[0].lost[1]
 	port := strconv.Itoa(int(ranks[1].card.port))
-	for _, want := range []string{"127.0.0.2:" + port + ": another program answers there", "; 127.0.0.3:" + port + ", 127.0.0.4:" + port + ": connection refused"} {
+	for _, want := range []string{"127.0.0.2:" + port + ": another program answers there",
+		"; 127.0.0.3:" + port + ", 127.0.0.4:" + port + ": connection refused"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not contain %q", err, want)
 		}
@@ -250,7 +253,8 @@ func TestIPv6(t *testing.T) {
 
 // Who has typed no interfaces is not told of them.
 func TestAHostWithLinkLocalAddressesAloneLearnsWhatItLacks(t *testing.T) {
-	if got := new(Transport).noAddress().Error(); strings.Contains(got, "interfaces") || !strings.Contains(got, "link-local") {
+	if got := new(Transport).noAddress().Error(); strings.Contains(got, "interfaces") ||
+		!strings.Contains(got, "link-local") {
 		t.Errorf("%q: want what addresses it has, and no list of interfaces", got)
 	}
 }
@@ -268,7 +272,8 @@ func TestLoopbackServesTwoNamesOfOneHost(t *testing.T) {
 		elsewhere := ranks[1].card
 		elsewhere.network[0]++
 		err := ranks[0].SetCards([][]byte{ranks[0].Card(), elsewhere.encode()})
-		if err == nil || !strings.Contains(err.Error(), "rank 1: it is on another host") || !strings.Contains(err.Error(), strconv.Quote(filter)) {
+		if err == nil || !strings.Contains(err.Error(), "rank 1: it is on another host") ||
+			!strings.Contains(err.Error(), strconv.Quote(filter)) {
 			t.Errorf("%s: %v; want an error that names rank 1 and the interfaces", filter, err)
 		}
 	}

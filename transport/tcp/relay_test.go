@@ -104,7 +104,8 @@ func TestARelayIsNotLetThrough(t *testing.T) {
 				until(t, ranks, "the forged frame", func() bool { return len(ranks[1].got) == 2 })
 				t.Fatalf("rank 1 got %q through the relay", ranks[1].got)
 			}
-			if err := ranks[0].lost[1]; !errors.Is(err, transport.ErrUnreachable) || !strings.Contains(err.Error(), want.String()) {
+			if err := ranks[0].lost[1]; !errors.Is(err, transport.ErrUnreachable) ||
+				!strings.Contains(err.Error(), want.String()) {
 				t.Errorf("lost with %v, want %q", err, want)
 			}
 		})
@@ -136,7 +137,8 @@ func TestARelayAddsNothingToFramesWithMACs(t *testing.T) {
 func TestFramesWithMACsArriveWhole(t *testing.T) {
 	ranks := startAll(t, 2, func(cfg *Config) { cfg.FrameMAC = true })
 	var want []string
-	for _, n := range []int{0, 1, 15, 4 << 10, seal.MaxPayload - transport.HeaderSize, seal.MaxPayload, 200_001, 6 << 20, 3} {
+	for _, n := range []int{0, 1, 15, 4 << 10, seal.MaxPayload - transport.HeaderSize, seal.MaxPayload, 200_001,
+		6 << 20, 3} {
 		want = append(want, strings.Repeat(string(rune('a'+len(want))), n))
 	}
 	for _, s := range want {
@@ -144,7 +146,8 @@ func TestFramesWithMACsArriveWhole(t *testing.T) {
 		ranks[1].sendText(0, s)
 	}
 	until(t, ranks, "all frames both ways", func() bool {
-		return len(ranks[0].got) == len(want) && len(ranks[1].got) == len(want) && ranks[0].got[len(want)-1] != "" && ranks[1].got[len(want)-1] != ""
+		return len(ranks[0].got) == len(want) && len(ranks[1].got) == len(want) && ranks[0].got[len(want)-1] != "" &&
+			ranks[1].got[len(want)-1] != ""
 	})
 	for i, r := range ranks {
 		if !slices.Equal(r.got, want) {
@@ -174,7 +177,8 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 		t.Errorf("lost with %v, want %q", err, macDiffers)
 	}
 	// The caller has been told by nobody it can be sure of, four times. Who knows better says it.
-	if s := log.String(); strings.Count(s, "refused a connection") != 3 || strings.Count(s, "claims=0") != 3 || !strings.Contains(s, macDiffers.String()) {
+	if s := log.String(); strings.Count(s, "refused a connection") != 3 || strings.Count(s, "claims=0") != 3 ||
+		!strings.Contains(s, macDiffers.String()) {
 		t.Errorf("rank 1 logs\n%s, want that it refused rank 0, the 1st, 2nd and 4th time", s)
 	}
 }

@@ -81,7 +81,9 @@ func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
 // Transports with MACs on frames conform, too.
 func TestStressConformanceWithMACs(t *testing.T) {
 	stress.Nightly(t, "it takes 20 s")
-	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net { return openNetWith(t, sinks, true) })
+	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
+		return openNetWith(t, sinks, true)
+	})
 }
 
 func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }

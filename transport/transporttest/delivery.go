@@ -41,7 +41,8 @@ func (r *rank) flushed() error {
 
 // post sends message number from r to peer.
 func (r *rank) post(peer world.Rank, number, size int) {
-	r.send(peer, transport.Header{Kind: transport.Eager, Tag: int32(number), A: uint64(size)}, pattern(r.id, number, size), uint64(peer)<<32|uint64(number))
+	r.send(peer, transport.Header{Kind: transport.Eager, Tag: int32(number), A: uint64(size)},
+		pattern(r.id, number, size), uint64(peer)<<32|uint64(number))
 }
 
 // check compares the messages from peer with the messages of post.
@@ -55,7 +56,8 @@ func (r *rank) check(peer world.Rank, sizes []int) error {
 			return fmt.Errorf("rank %d: %d messages from rank %d and another, %+v", r.id, i, peer, m.h)
 		}
 		if int(m.h.Tag) != i || int(m.h.A) != sizes[i] || int(m.h.Len) != sizes[i] {
-			return fmt.Errorf("rank %d: message %d from rank %d is %+v, want tag %d and %d bytes", r.id, i, peer, m.h, i, sizes[i])
+			return fmt.Errorf("rank %d: message %d from rank %d is %+v, want tag %d and %d bytes", r.id, i, peer, m.h,
+				i, sizes[i])
 		}
 		if !bytes.Equal(m.payload, pattern(peer, i, sizes[i])) {
 			return fmt.Errorf("rank %d: message %d from rank %d, %d bytes: wrong bytes", r.id, i, peer, sizes[i])
@@ -198,7 +200,9 @@ func allPairs(t *testing.T, n *net) {
 				r.post((r.id+k+1)%n.size(), i, size)
 			}
 		}
-		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes)*(len(n.ranks)-1) }); err != nil {
+		if err := r.until("all messages", func() bool {
+			return len(r.got) == len(sizes)*(len(n.ranks)-1)
+		}); err != nil {
 			return err
 		}
 		for peer := range n.size() {

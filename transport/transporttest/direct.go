@@ -115,7 +115,8 @@ func copiesNeedNoPeer(t *testing.T, n *net) {
 func placesThatMeanNothing(t *testing.T, n *net) {
 	d, heaps := n.direct(1)
 	for name, b := range map[string][]byte{
-		"of memory of one's own": make([]byte, 8), "of nothing": nil, "of a peer's heap": heaps[0][:8], "across the end": heaps[1][: len(heaps[1])+1 : cap(heaps[1])],
+		"of memory of one's own": make([]byte, 8), "of nothing": nil, "of a peer's heap": heaps[0][:8],
+		"across the end": heaps[1][: len(heaps[1])+1 : cap(heaps[1])],
 	} {
 		if place := d.Place(0, mem.Bytes(b)); place != 0 {
 			t.Errorf("place %#x %s, want none", place, name)
@@ -126,7 +127,8 @@ func placesThatMeanNothing(t *testing.T, n *net) {
 		b := make([]byte, len(heaps[1]))
 		r.get(place, b, 1)
 		r.put(place, b, 2)
-		if get, put := r.copied(1), r.copied(2); !errors.Is(get, transport.ErrRecalled) || !errors.Is(put, transport.ErrRecalled) {
+		if get, put := r.copied(1), r.copied(2); !errors.Is(get, transport.ErrRecalled) ||
+			!errors.Is(put, transport.ErrRecalled) {
 			t.Errorf("%d: Get from and Put to place %#x: %v and %v, want %v", i, place, get, put, transport.ErrRecalled)
 		}
 	}
@@ -145,7 +147,8 @@ func recalledMemory(t *testing.T, n *net) {
 		}
 		d.Recall()
 		r.put(place, make([]byte, size), 2)
-		if get, put := r.copied(1), r.copied(2); !errors.Is(get, transport.ErrRecalled) || !errors.Is(put, transport.ErrRecalled) {
+		if get, put := r.copied(1), r.copied(2); !errors.Is(get, transport.ErrRecalled) ||
+			!errors.Is(put, transport.ErrRecalled) {
 			t.Errorf("recalled after %d polls: Get %v, Put %v, want %v", polls, get, put, transport.ErrRecalled)
 		}
 	}

@@ -37,7 +37,8 @@ type Fault struct {
 // both. Faulty reads no clock.
 //
 // The result is a transport.Transport and a Progresser: other optional interfaces are hidden.
-func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.Sink) transport.Transport) transport.Transport {
+func Faulty(sink transport.Sink, decide func(Event) Fault,
+	open func(transport.Sink) transport.Transport) transport.Transport {
 	f := newFaulty(sink, decide)
 	f.Transport = open(f)
 	return f

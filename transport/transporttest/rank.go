@@ -227,7 +227,8 @@ func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
 		if idle++; idle < 20 {
 			select {
 			case <-late.C:
-				return fmt.Errorf("rank %d: polled in vain for %s; got %d frames, lost %v", r.id, what, len(r.got), r.lost)
+				return fmt.Errorf("rank %d: polled in vain for %s; got %d frames, lost %v", r.id, what,
+					len(r.got), r.lost)
 			default:
 				continue
 			}

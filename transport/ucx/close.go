@@ -106,6 +106,7 @@ func (t *Transport) release() {
 		if left == unanswered { // a peer that has never answered is beyond remedy
 			level = slog.LevelDebug
 		}
-		t.log.Log(context.Background(), level, "UCX does not complete some operations: their memory is not freed", "rank", t.cfg.Rank, "operations", left)
+		t.log.Log(context.Background(), level, "UCX does not complete some operations: their memory is not freed",
+			"rank", t.cfg.Rank, "operations", left)
 	}
 }

@@ -66,7 +66,8 @@ func TestARankThatDiedIsLost(t *testing.T) {
 func TestAnIdleRankSleeps(t *testing.T) {
 	for _, transports := range []string{"tcp", "posix,cma"} {
 		t.Run(transports, func(t *testing.T) {
-			n := over(transports, false)(t, []transport.Sink{&rank{lost: map[world.Rank]error{}}, &rank{lost: map[world.Rank]error{}}})
+			n := over(transports, false)(t, []transport.Sink{&rank{lost: map[world.Rank]error{}},
+				&rank{lost: map[world.Rank]error{}}})
 			defer n.Done()
 			var ranks [2]*Transport
 			for i, end := range n.Ends {

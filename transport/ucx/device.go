@@ -31,7 +31,8 @@ func nearest(sys string, cpus []int) ([]machine.Port, error) {
 	}
 	var chosen []machine.Port
 	for _, p := range machine.Ports(sys) {
-		if p.Active() && slices.ContainsFunc(strings.Split(named, ","), func(s string) bool { return strings.TrimSpace(s) == p.Name() }) {
+		if p.Active() && slices.ContainsFunc(strings.Split(named, ","),
+			func(s string) bool { return strings.TrimSpace(s) == p.Name() }) {
 			chosen = append(chosen, p)
 		}
 	}
@@ -67,5 +68,6 @@ func explain(err error, limit int64) error {
 	if limit < 0 {
 		return err
 	}
-	return fmt.Errorf("%w; locked memory is limited to %d KiB, and RDMA takes more: ulimit -l unlimited", err, limit>>10)
+	return fmt.Errorf("%w; locked memory is limited to %d KiB, and RDMA takes more: ulimit -l unlimited",
+		err, limit>>10)
 }

@@ -36,7 +36,8 @@ func TestNearestDevicesAreForUCX(t *testing.T) {
 		"devices/system/node/node1/distance":         "21 10",
 	} {
 		file = filepath.Join(sys, file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text+"\n"), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(text+"\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -188,7 +188,8 @@ func (t *Transport) tokens(p *peer) (in, out uint64) {
 	if p.rank < t.cfg.Rank {
 		low, high = high, low
 	}
-	caller, callee := seal.Keys(t.cfg.Secret[:], bytes.Join([][]byte{low[0], high[0], low[1], high[1], []byte(t.cfg.JobID)}, nil))
+	caller, callee := seal.Keys(t.cfg.Secret[:],
+		bytes.Join([][]byte{low[0], high[0], low[1], high[1], []byte(t.cfg.JobID)}, nil))
 	if p.rank > t.cfg.Rank {
 		caller, callee = callee, caller
 	}

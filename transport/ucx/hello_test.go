@@ -167,7 +167,8 @@ func outsidersFrames(t *testing.T, ranks [2]*rank) {
 	s := newOutsider(t, ranks[0])
 	for i, token := range []uint64{0, 1, 0xfedcba9876543210} {
 		s.frames(token)
-		drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == uint64(3*i+3) }, ranks[0], s)
+		drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == uint64(3*i+3) },
+			ranks[0], s)
 	}
 	ranks[1].sendText(0, "true")
 	drive(t, "a frame", func() bool { return len(ranks[0].got) > 0 }, ranks[0], ranks[1], s)

@@ -105,7 +105,8 @@ func TestAccessesThatAreForgottenOrCutEnd(t *testing.T) {
 			t.Errorf("a read: %v, or wrong bytes", err)
 		}
 		m.Flush(4)
-		if err := ended(t, ranks, 4); err != nil || len(ranks[0].sent) > 0 || !bytes.Equal(forgotten, make([]byte, 5000)) {
+		if err := ended(t, ranks, 4); err != nil || len(ranks[0].sent) > 0 ||
+			!bytes.Equal(forgotten, make([]byte, 5000)) {
 			t.Errorf("behind a read that was forgotten: %v; ended are %v", err, ranks[0].sent)
 		}
 		ranks[1].release() // it answers nothing any more
@@ -118,7 +119,8 @@ func TestAccessesThatAreForgottenOrCutEnd(t *testing.T) {
 				t.Errorf("to a rank that died: %v, want %v", err, transport.ErrCut)
 			}
 		}
-		if n := m.Write(base, kept); n != 0 || m.Flush(7) || m.Read(base, kept, 8) != 0 || ranks[0].Remote(1, []byte{1}) != nil {
+		if n := m.Write(base, kept); n != 0 || m.Flush(7) || m.Read(base, kept, 8) != 0 ||
+			ranks[0].Remote(1, []byte{1}) != nil {
 			t.Errorf("memory of a rank that died is accessed: %d bytes", n)
 		}
 		m.Close()

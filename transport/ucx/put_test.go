@@ -118,7 +118,8 @@ func TestPutsInARowAreStored(t *testing.T) {
 		for k := range count {
 			for i, r := range ranks {
 				peer := ranks[1-i]
-				r.Put(world.Rank(1-i), peer.Place(world.Rank(i), mem.Bytes(bufs[1-i][k])), mem.Bytes(srcs[i][k]), uint64(1+k))
+				r.Put(world.Rank(1-i), peer.Place(world.Rank(i), mem.Bytes(bufs[1-i][k])), mem.Bytes(srcs[i][k]),
+					uint64(1+k))
 				r.sendText(world.Rank(1-i), fmt.Sprint(k))
 			}
 		}
@@ -173,7 +174,8 @@ func TestPlacesThatMeanNothingGetNothing(t *testing.T) {
 	eachUCX(t, func(t *testing.T, ranks [2]*rank) {
 		const n = ucp.ChunkSize // one part: of a longer put the parts count that lie in the region
 		theirs := ranks[1].registered(t, n)
-		for name, b := range map[string][]byte{"of other memory": make([]byte, 8), "of nothing": theirs[:0], "across the end": theirs[:n][n-4:][:4:4]} {
+		for name, b := range map[string][]byte{"of other memory": make([]byte, 8), "of nothing": theirs[:0],
+			"across the end": theirs[:n][n-4:][:4:4]} {
 			if place := ranks[1].Place(0, mem.Bytes(b)); (place != 0) != (name == "across the end") {
 				t.Errorf("place %#x %s", place, name)
 			}
@@ -211,7 +213,8 @@ func TestForgottenPutsEnd(t *testing.T) {
 				if err, ok := ranks[0].sent[1]; ok {
 					t.Errorf("after %d polls: the forgotten put ends with %v", polls, err)
 				}
-				if err := ranks[0].sent[2]; err == nil && !bytes.Equal(theirs[:1000], next) || err != nil && !errors.Is(err, transport.ErrRecalled) {
+				if err := ranks[0].sent[2]; err == nil && !bytes.Equal(theirs[:1000], next) ||
+					err != nil && !errors.Is(err, transport.ErrRecalled) {
 					t.Errorf("after %d polls: the next put: %v, or wrong bytes", polls, err)
 				}
 			}

@@ -87,7 +87,8 @@ func (t *Transport) deliver(m *ucp.Message) {
 	case m.Kind == ucp.More && p.in.Left() > 0:
 		t.store(p, payload(m, 0))
 	default:
-		t.lose(p, fmt.Errorf("%w: a message of kind %d with %d bytes of a frame missing", transport.ErrProtocol, m.Kind, p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: a message of kind %d with %d bytes of a frame missing", transport.ErrProtocol, m.Kind,
+			p.in.Left()))
 	}
 }
 
@@ -127,7 +128,8 @@ func (t *Transport) begin(p *peer, m *ucp.Message) {
 // store stores payload of p's present frame.
 func (t *Transport) store(p *peer, b []byte) {
 	if int64(len(b)) > p.in.Left() {
-		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(b), p.in.Left()))
+		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(b),
+			p.in.Left()))
 		return
 	}
 	p.in.Store(t.sink, b)

@@ -138,7 +138,8 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		w.Close()
 		return nil, fmt.Errorf("UCX's descriptor: %w", err)
 	}
-	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, fabrics: fabrics(ports), peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
+	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, fabrics: fabrics(ports),
+		peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
 	t.eager, _ = sink.(transport.EagerSink)
 	t.silence, _ = sink.(transport.SilenceSink)
 	return t, nil

@@ -248,7 +248,8 @@ func fetch(parts []part) error {
 func wrongPart(rank int, parts []part) error {
 	for i, p := range parts {
 		if at := p.verify(); at >= 0 {
-			return fmt.Errorf("rank %d received wrong data: element %d of block %d of %d", rank, at/p.got.Type().Size(), i, len(parts))
+			return fmt.Errorf("rank %d received wrong data: element %d of block %d of %d", rank, at/p.got.Type().Size(),
+				i, len(parts))
 		}
 	}
 	return nil

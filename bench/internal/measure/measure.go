@@ -76,7 +76,8 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(result.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, stream: o.Stream, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
+			cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, stream: o.Stream,
+				alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}

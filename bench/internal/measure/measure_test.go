@@ -49,7 +49,8 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier, Iprobe and fetch_and_op", len(rows), want)
 				}
 				for _, r := range rows {
-					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 || (r.B2B > 0) == strings.HasPrefix(r.Op, "gap") {
+					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 ||
+						(r.B2B > 0) == strings.HasPrefix(r.Op, "gap") {
 						t.Errorf("row %+v: want np %d, at least %d iterations and times in order", r, np, leastIters)
 					}
 				}
@@ -61,7 +62,8 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 // The vectors may be in memory that the processor cannot reach, and are freed.
 func TestVectorsInDeviceMemory(t *testing.T) {
 	gpu := memtest.NewDevice("gpu")
-	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true, Check: true, Space: gpu}
+	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true,
+		Check: true, Space: gpu}
 	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-4)+4 {
 		t.Errorf("%d rows", len(rows))
 	}
@@ -173,7 +175,8 @@ func TestValidate(t *testing.T) {
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
 			`operation "allredcue": want one of latency, irecv, vector, sendrecv, iprobe, iprobe_found, iprobe_recv, gap1ms, gap10ms, halo, bw, put, get, store, fetch_and_op, barrier, bcast, reduce, allreduce, iallreduce, allgather, reduce_scatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
-		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} }, "size 6: want a multiple of the 4 bytes of float32"},
+		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} },
+			"size 6: want a multiple of the 4 bytes of float32"},
 		{"operator", 2, func(o *Options) { o.Redop = mem.BAnd }, "operator band is not defined for float32"},
 		{"operator that nobody needs", 2, func(o *Options) { o.Redop, o.Ops = mem.BAnd, []string{"bcast"} }, ""},
 	} {
@@ -259,7 +262,8 @@ func TestBandwidths(t *testing.T) {
 		m := meter{cell: cell{op: op, np: tt.np, n: tt.n, window: windowOf(4 * tt.n)}, o: Options{Type: mem.F32}}
 		r := m.row([]int64{int64(tt.usec * 1e3)}, 0)
 		if r.Median != tt.median || r.AlgBW != tt.alg || r.BusBW != tt.bus {
-			t.Errorf("%s: %v us, %v and %v GB/s; want %v, %v and %v", tt.op, r.Median, r.AlgBW, r.BusBW, tt.median, tt.alg, tt.bus)
+			t.Errorf("%s: %v us, %v and %v GB/s; want %v, %v and %v", tt.op, r.Median, r.AlgBW, r.BusBW, tt.median,
+				tt.alg, tt.bus)
 		}
 		send, recv := op.blocks(1, tt.np)
 		if got := [2]int{send, recv}; got != tt.wantBlocks {
@@ -319,7 +323,8 @@ func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 			op := trainingOperations()[0]
 			op.model = small
 			o := Options{Type: tc.typ, Check: true, Budget: time.Microsecond}
-			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, stream: q}, o: o, budget: o.Budget}
+			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, stream: q}, o: o,
+				budget: o.Budget}
 			return m.all(func(r result.Row) error {
 				if want := small.Size() * tc.typ.Size(); r.Bytes != want || r.Median <= 0 {
 					return fmt.Errorf("row %+v, want %d bytes", r, want)

@@ -8,7 +8,8 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 	for _, want := range []struct {
 		name          string
 		tensors, size int
-	}{{"resnet18", 62, 11689512}, {"resnet18-cifar10", 62, 11181642}, {"resnet50", 161, 25557032}, {"bert-base", 199, 109482240}, {"recommender", 4, 2700089}} {
+	}{{"resnet18", 62, 11689512}, {"resnet18-cifar10", 62, 11181642}, {"resnet50", 161, 25557032},
+		{"bert-base", 199, 109482240}, {"recommender", 4, 2700089}} {
 		found := false
 		for _, m := range Models() {
 			if m.Name != want.name {
@@ -16,7 +17,8 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 			}
 			found = true
 			if len(m.Lengths) != want.tensors || m.Size() != want.size {
-				t.Errorf("%s has %d parameters of %d numbers, want %d of %d", m.Name, len(m.Lengths), m.Size(), want.tensors, want.size)
+				t.Errorf("%s has %d parameters of %d numbers, want %d of %d", m.Name, len(m.Lengths), m.Size(),
+					want.tensors, want.size)
 			}
 		}
 		if !found {

@@ -12,10 +12,14 @@ import (
 // allocated with the window and locked by all, and flushes. Rank 1 waits in a barrier.
 func oneSidedOperations() []operation {
 	return []operation{
-		{name: "put", ranks: 2, blocks: oneWay, begin: openWindow, run: runPut, end: closeWindow, parts: fromWindow, timed: firstOnly, volume: times(1), bus: times(1)},
-		{name: "get", ranks: 2, blocks: otherWay, begin: openWindow, run: runGet, end: closeWindow, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
-		{name: "store", ranks: 2, blocks: oneWay, begin: openSharedWindow, run: runStore, end: closeWindow, parts: fromWindow, timed: firstOnly, volume: times(1), bus: times(1)},
-		{name: "fetch_and_op", ranks: 2, noData: true, blocks: each(0, 0), begin: openCounter, run: runFetchAndOp, end: closeWindow, timed: firstOnly, volume: times(0), bus: times(0)},
+		{name: "put", ranks: 2, blocks: oneWay, begin: openWindow, run: runPut, end: closeWindow, parts: fromWindow,
+			timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "get", ranks: 2, blocks: otherWay, begin: openWindow, run: runGet, end: closeWindow, parts: fromPeer,
+			timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "store", ranks: 2, blocks: oneWay, begin: openSharedWindow, run: runStore, end: closeWindow,
+			parts: fromWindow, timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "fetch_and_op", ranks: 2, noData: true, blocks: each(0, 0), begin: openCounter, run: runFetchAndOp,
+			end: closeWindow, timed: firstOnly, volume: times(0), bus: times(0)},
 	}
 }
 

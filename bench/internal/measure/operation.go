@@ -58,7 +58,8 @@ func operations() []operation {
 // bandwidth's factor in nccl-tests (its PERFORMANCE.md).
 func collective(k calls.Kind, run func(*cell) error, parts func(*cell) ([]part, error)) operation {
 	row := &calls.Table[k]
-	op := operation{name: nameOf(k.TunedAs().MPI()), reduces: row.Reduces, inPlace: row.Send.Layout != calls.Absent, run: run, parts: parts}
+	op := operation{name: nameOf(k.TunedAs().MPI()), reduces: row.Reduces, inPlace: row.Send.Layout != calls.Absent,
+		run: run, parts: parts}
 	switch {
 	case row.Recv.Layout == calls.Absent:
 		op.noData, op.volume, op.bus = true, times(0), times(0)

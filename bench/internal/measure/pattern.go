@@ -86,7 +86,8 @@ func setElements(b mem.Buffer, rank, values int) error {
 	return nil
 }
 
-func setNumbers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](b mem.Buffer, at func(int) int) {
+func setNumbers[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](b mem.Buffer,
+	at func(int) int) {
 	set(b, func(i int) T { return T(at(i)) })
 }
 

@@ -61,7 +61,8 @@ func Cells(samples []Sample) []Cell {
 		cells = append(cells, c)
 	}
 	slices.SortFunc(cells, func(a, b Cell) int {
-		return cmp.Or(cmp.Compare(a.NP, b.NP), cmp.Compare(firstSeen[a.Op], firstSeen[b.Op]), cmp.Compare(a.Bytes, b.Bytes),
+		return cmp.Or(cmp.Compare(a.NP, b.NP), cmp.Compare(firstSeen[a.Op], firstSeen[b.Op]),
+			cmp.Compare(a.Bytes, b.Bytes),
 			cmp.Compare(firstSeen[a.State], firstSeen[b.State]))
 	})
 	return cells

@@ -41,7 +41,8 @@ func TestRatiosAreOfMediansAgainstTheFastestPeer(t *testing.T) {
 	} {
 		c := cells[i]
 		if c.Op != want.op || c.Bytes != want.bytes || c.Rounds != want.rounds {
-			t.Errorf("cell %d is %s of %d bytes in %d rounds, want %s of %d in %d", i, c.Op, c.Bytes, c.Rounds, want.op, want.bytes, want.rounds)
+			t.Errorf("cell %d is %s of %d bytes in %d rounds, want %s of %d in %d", i, c.Op, c.Bytes, c.Rounds, want.op,
+				want.bytes, want.rounds)
 		}
 		if got, ok := c.Ratio("gompi", ByMedian, "openmpi", "mpich"); got != want.median || ok != (want.median > 0) {
 			t.Errorf("%s of %d bytes: ratio %v, %v; want %v", c.Op, c.Bytes, got, ok, want.median)
@@ -80,14 +81,16 @@ func TestMeansCountALossOfEitherTime(t *testing.T) {
 	for _, m := range Means(Cells(append(samples(), other)), "gompi", "openmpi", "mpich") {
 		got = append(got, fmt.Sprintf("%s %d %d %d %.2f %.2f", m.Op, m.NP, m.Cells, m.Lost, m.ByMedian, m.ByB2B))
 	}
-	want := []string{"bcast 2 2 1 0.50 1.50", "allreduce 2 1 0 2.00 3.00", "all 2 3 1 1.00 2.12", "bcast 4 1 0 0.00 0.00", "all 4 1 0 0.00 0.00"}
+	want := []string{"bcast 2 2 1 0.50 1.50", "allreduce 2 1 0 2.00 3.00", "all 2 3 1 1.00 2.12",
+		"bcast 4 1 0 0.00 0.00", "all 4 1 0 0.00 0.00"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestSizesAreWrittenShort(t *testing.T) {
-	for n, want := range map[int]string{0: "0 B", 8: "8 B", 1000: "1000 B", 1024: "1 KiB", 64 << 20: "64 MiB", 1 << 40: "1024 GiB"} {
+	for n, want := range map[int]string{0: "0 B", 8: "8 B", 1000: "1000 B", 1024: "1 KiB", 64 << 20: "64 MiB",
+		1 << 40: "1024 GiB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
 		}

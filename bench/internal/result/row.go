@@ -29,7 +29,8 @@ const Header = "impl,op,np,bytes,usec_median,usec_min,usec_p99,iters,usec_b2b,al
 
 // CSV returns r as the columns of Header.
 func (r Row) CSV() string {
-	return fmt.Sprintf("%s,%s,%d,%d,%.3f,%.3f,%.3f,%d,%.3f,%.4f,%.4f", r.Impl, r.Op, r.NP, r.Bytes, r.Median, r.Min, r.P99, r.Iters, r.B2B, r.AlgBW, r.BusBW)
+	return fmt.Sprintf("%s,%s,%d,%d,%.3f,%.3f,%.3f,%d,%.3f,%.4f,%.4f", r.Impl, r.Op, r.NP, r.Bytes, r.Median, r.Min,
+		r.P99, r.Iters, r.B2B, r.AlgBW, r.BusBW)
 }
 
 // parse is the inverse of CSV, except for rounding.

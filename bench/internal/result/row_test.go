@@ -6,7 +6,8 @@ import (
 )
 
 var rows = []Row{
-	{Impl: "gompi", Op: "bcast", NP: 4, Bytes: 8, Median: 1.5, Min: 1.25, P99: 9, Iters: 100, B2B: 1.125, AlgBW: 0.0053, BusBW: 0.0053},
+	{Impl: "gompi", Op: "bcast", NP: 4, Bytes: 8, Median: 1.5, Min: 1.25, P99: 9, Iters: 100, B2B: 1.125, AlgBW: 0.0053,
+		BusBW: 0.0053},
 	{Impl: "gompi", Op: "bcast", NP: 4, Bytes: 64, Median: 2, Min: 1, P99: 3, Iters: 5},
 	{Impl: "gompi", Op: "scan_ip", NP: 4, Bytes: 64, Median: 2, Min: 1, P99: 3, Iters: 5},
 }
@@ -58,7 +59,8 @@ func TestReadCSVQuotesWhatIsWrong(t *testing.T) {
 
 func TestATableHasAHeadForEachOperation(t *testing.T) {
 	got := written(t, "table", rows)
-	if strings.Count(got, "median (us)") != 2 || !strings.HasPrefix(got, "# bcast, 4 ranks\n") || !strings.Contains(got, "\n\n# scan_ip, 4 ranks\n") {
+	if strings.Count(got, "median (us)") != 2 || !strings.HasPrefix(got, "# bcast, 4 ranks\n") ||
+		!strings.Contains(got, "\n\n# scan_ip, 4 ranks\n") {
 		t.Errorf("got\n%s", got)
 	}
 }

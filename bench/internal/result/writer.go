@@ -38,7 +38,8 @@ func (w *Writer) Write(r Row) error {
 			"size (B)", "median (us)", "min (us)", "p99 (us)", "b2b (us)", "iters", "algbw (GB/s)", "busbw (GB/s)")
 		w.op = r.Op
 	}
-	_, err := fmt.Fprintf(w.w, "%12d %12.2f %12.2f %12.2f %12.2f %8d %12.3f %12.3f\n", r.Bytes, r.Median, r.Min, r.P99, r.B2B, r.Iters, r.AlgBW, r.BusBW)
+	_, err := fmt.Fprintf(w.w, "%12d %12.2f %12.2f %12.2f %12.2f %8d %12.3f %12.3f\n", r.Bytes, r.Median, r.Min, r.P99,
+		r.B2B, r.Iters, r.AlgBW, r.BusBW)
 	return err
 }
 

@@ -13,7 +13,8 @@ import (
 
 // Machine describes this machine in a few words, for reports.
 func Machine() string {
-	return fmt.Sprintf("%s (%s), %d processors, %s %s, %s", model(), machine.Processor(), runtime.NumCPU(), runtime.GOOS, kernel(), runtime.Version())
+	return fmt.Sprintf("%s (%s), %d processors, %s %s, %s", model(), machine.Processor(), runtime.NumCPU(),
+		runtime.GOOS, kernel(), runtime.Version())
 }
 
 func model() string {

@@ -31,7 +31,8 @@ func TestAFailedCommandTellsItsLastWords(t *testing.T) {
 	if string(out.Stdout) != "half\n" {
 		t.Errorf("got %q, want what it wrote before it failed", out.Stdout)
 	}
-	if _, err := (Command{Args: []string{"/no/such/program"}}).Run(t.Context(), time.Minute); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (Command{Args: []string{"/no/such/program"}}).Run(t.Context(), time.Minute); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("a program that is not there: %v, want %v", err, os.ErrNotExist)
 	}
 }

@@ -152,7 +152,8 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 		c.probes, state = append(c.probes, before, after), Between(before, after)
 	}
 	for _, r := range rows {
-		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op, result.Bytes(r.Bytes), result.Time(r.Median))
+		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op,
+			result.Bytes(r.Bytes), result.Time(r.Median))
 		if err := c.Take(result.Sample{Round: round, State: state, Row: r}); err != nil {
 			return err
 		}
@@ -181,7 +182,8 @@ func (c *Contest) Miss(text string) {
 func (c *Contest) Report(title string, conditions ...string) *result.Report {
 	r := &result.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
 	conditions = append([]string{Machine()}, conditions...)
-	for _, f := range append(conditions, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds, c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
+	for _, f := range append(conditions, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds,
+		c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
 		if f != "" {
 			r.Conditions = append(r.Conditions, f)
 		}

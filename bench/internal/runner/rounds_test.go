@@ -39,7 +39,8 @@ func TestRoundsAreInterleavedAndKept(t *testing.T) {
 	}
 	b := fake("b", lines)
 	b.Lacks = []string{"scan"}
-	if err := errors.Join(c.Run(t.Context(), []Entrant{fake("a", lines), b}, []string{"bcast", "scan"}, "-flag"), c.End()); err != nil {
+	if err := errors.Join(c.Run(t.Context(), []Entrant{fake("a", lines), b}, []string{"bcast", "scan"}, "-flag"),
+		c.End()); err != nil {
 		t.Fatal(err)
 	}
 	var want []string
@@ -52,7 +53,8 @@ func TestRoundsAreInterleavedAndKept(t *testing.T) {
 	}
 	text, err := os.ReadFile(csv)
 	_, got, ok := strings.Cut(string(text), result.SampleHeader+"\n")
-	if err != nil || !ok || got != strings.Join(want, "") || !strings.HasPrefix(string(text), "# ") || len(c.Samples) != len(want) {
+	if err != nil || !ok || got != strings.Join(want, "") || !strings.HasPrefix(string(text), "# ") ||
+		len(c.Samples) != len(want) {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, text, strings.Join(want, ""))
 	}
 }
@@ -65,7 +67,8 @@ func TestSamplesCarryTheStateBetweenTwoProbes(t *testing.T) {
 		return Probe{Nanoseconds: probes[next-1]}
 	}}
 	err := c.Run(t.Context(), []Entrant{fake("a", lines)}, []string{"bcast"})
-	if err != nil || len(c.Samples) != 3 || c.Samples[0].State != Near || c.Samples[1].State != Moved || c.Samples[2].State != Moved {
+	if err != nil || len(c.Samples) != 3 || c.Samples[0].State != Near || c.Samples[1].State != Moved ||
+		c.Samples[2].State != Moved {
 		t.Errorf("got %+v, error %v; want near, moved, moved", c.Samples, err)
 	}
 	if w := c.warning(); !strings.Contains(w, "1 of 6 probes") {
@@ -85,7 +88,8 @@ func TestSamplesCarryTheStateBetweenTwoProbes(t *testing.T) {
 }
 
 func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
-	entrants := []Entrant{fake("dies", lines+"echo the reason >&2; exit 1\n"), fake("babbles", "echo hello\n"), fake("works", lines)}
+	entrants := []Entrant{fake("dies", lines+"echo the reason >&2; exit 1\n"), fake("babbles", "echo hello\n"),
+		fake("works", lines)}
 	c := Contest{Rounds: 1, NPs: []int{2}, Limit: time.Minute, progress: io.Discard}
 	if err := c.Run(t.Context(), entrants, []string{"bcast"}); err != nil {
 		t.Fatal(err)
@@ -109,15 +113,18 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 	if !slices.Equal(c.misses, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(c.misses, "\n"), strings.Join(want, "\n"))
 	}
-	if r := c.Report("title", "a fact", ""); len(r.Misses) != 3 || len(r.Conditions) != 3 || r.Conditions[1] != "a fact" {
+	if r := c.Report("title", "a fact", ""); len(r.Misses) != 3 || len(r.Conditions) != 3 ||
+		r.Conditions[1] != "a fact" {
 		t.Errorf("report %+v: want three misses, and the machine, a fact, the rounds", r)
 	}
 }
 
 func TestAnInterruptEndsTheRounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := Contest{Rounds: 100, NPs: []int{2}, Limit: time.Minute, progress: io.Discard, Probe: func() Probe { cancel(); return still() }}
-	if err := c.Run(ctx, []Entrant{fake("a", lines)}, []string{"bcast"}); err == nil || len(c.Samples) != 0 || len(c.misses) != 0 {
+	c := Contest{Rounds: 100, NPs: []int{2}, Limit: time.Minute, progress: io.Discard,
+		Probe: func() Probe { cancel(); return still() }}
+	if err := c.Run(ctx, []Entrant{fake("a", lines)}, []string{"bcast"}); err == nil || len(c.Samples) != 0 ||
+		len(c.misses) != 0 {
 		t.Errorf("%d samples, %v, error %v; want an end", len(c.Samples), c.misses, err)
 	}
 }
@@ -141,7 +148,8 @@ func TestLinesAreReportedAsTheyCome(t *testing.T) {
 	var got []string
 	c := shell("printf 'a\\nb'; printf 'c\\n\\nd'")
 	c.Line = func(s string) { got = append(got, s) }
-	if out, err := c.Run(t.Context(), time.Minute); err != nil || strings.Join(got, "|") != "a|bc|" || string(out.Stdout) != "a\nbc\n\nd" {
+	if out, err := c.Run(t.Context(), time.Minute); err != nil || strings.Join(got, "|") != "a|bc|" ||
+		string(out.Stdout) != "a\nbc\n\nd" {
 		t.Errorf("lines %q of %q, %v", got, out.Stdout, err)
 	}
 }

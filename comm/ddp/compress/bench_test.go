@@ -58,7 +58,8 @@ func steps(ctx context.Context, b *testing.B, c *comm.Comm, h ddp.Hook) error {
 	const rows, cols, matrices = 800, 1024, 8
 	var params []*ddp.Param
 	for i := range matrices {
-		params = append(params, &ddp.Param{Name: string(rune('a' + i)), Data: make([]float32, rows*cols), Shape: []int{rows, cols}})
+		params = append(params, &ddp.Param{Name: string(rune('a' + i)), Data: make([]float32, rows*cols),
+			Shape: []int{rows, cols}})
 	}
 	d, err := ddp.New(ctx, c, params, ddp.Options{Hook: h})
 	if err != nil {

@@ -74,10 +74,11 @@ func TestBytesAreAsTheFormulasSay(t *testing.T) {
 		newHook func() ddp.Hook
 		want    int64 // of a step
 	}{
-		"fp16":     {FP16, 2 * n},
-		"bf16":     {BF16, 2 * n},
-		"powersgd": {func() ddp.Hook { return powersgd(t, PowerSGDOptions{Rank: 3}) }, 4 * (200 + 16 + 3*(300+200) + 3*(64+128))},
-		"topk":     {func() ddp.Hook { return topk(t, 0.01) }, 8 * (n / 100)},
+		"fp16": {FP16, 2 * n},
+		"bf16": {BF16, 2 * n},
+		"powersgd": {func() ddp.Hook { return powersgd(t, PowerSGDOptions{Rank: 3}) },
+			4 * (200 + 16 + 3*(300+200) + 3*(64+128))},
+		"topk": {func() ddp.Hook { return topk(t, 0.01) }, 8 * (n / 100)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := countBytes(t, func(ctx context.Context, c *comm.Comm) error {

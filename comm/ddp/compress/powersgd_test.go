@@ -54,7 +54,8 @@ func TestPowerSGDIsExactForMatricesOfItsRank(t *testing.T) {
 					}
 					for i, got := range b.Grads {
 						if !(math.Abs(float64(got)-want[i]) < 1e-4) {
-							return fmt.Errorf("rank %d of %d, step %d: number %d is %v, want %v", rank, offered, b.Step, i, got, want[i])
+							return fmt.Errorf("rank %d of %d, step %d: number %d is %v, want %v", rank, offered, b.Step,
+								i, got, want[i])
 						}
 					}
 				}
@@ -67,7 +68,8 @@ func TestPowerSGDIsExactForMatricesOfItsRank(t *testing.T) {
 func TestPowerSGDSendsWhatIsSmallAsItIs(t *testing.T) {
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		// 12*12 numbers are no more than 2*3*(12+12).
-		h, b := powersgd(t, PowerSGDOptions{Rank: 3}), newBucket(nil, []int{300}, []int{12, 12}, []int{12, 13}, []int{12, 3, 4})
+		h, b := powersgd(t, PowerSGDOptions{Rank: 3}),
+			newBucket(nil, []int{300}, []int{12, 12}, []int{12, 13}, []int{12, 3, 4})
 		for b.Step = range 2 {
 			random(b.Grads, c.Rank(), b.Step)
 			want := newBucket(nil, []int{300}, []int{12, 12}, []int{12, 13}, []int{12, 3, 4})

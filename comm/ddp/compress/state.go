@@ -39,7 +39,8 @@ func (s states) get(name string, n int) (*state, error) {
 		s[name] = x
 	}
 	if len(x.errors) != n {
-		return nil, fmt.Errorf("parameter %q has %d numbers, and had %d: want a Hook for each DDP", name, n, len(x.errors))
+		return nil, fmt.Errorf("parameter %q has %d numbers, and had %d: want a Hook for each DDP", name, n,
+			len(x.errors))
 	}
 	return x, nil
 }

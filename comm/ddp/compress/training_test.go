@@ -31,7 +31,8 @@ func newLeastSquares(rank int) *leastSquares {
 		return x
 	}
 	l := &leastSquares{x: normal(own, samples*features), y: normal(own, samples*outputs)}
-	truth := &leastSquares{x: l.x, weight: &ddp.Param{Data: normal(shared, outputs*features)}, bias: &ddp.Param{Data: normal(shared, outputs)}}
+	truth := &leastSquares{x: l.x, weight: &ddp.Param{Data: normal(shared, outputs*features)},
+		bias: &ddp.Param{Data: normal(shared, outputs)}}
 	for s := range samples {
 		for o := range outputs {
 			l.y[s*outputs+o] = 0.1*l.y[s*outputs+o] + truth.predict(s, o)

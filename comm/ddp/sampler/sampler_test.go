@@ -189,8 +189,10 @@ func TestMicroBatchesAreTheSameOnAnyNumberOfRanks(t *testing.T) {
 				var all []int
 				for rank := range size {
 					share, n, after := micro.Next(nil, at, rank, size)
-					if n != total || after != next || len(all)%3 != 0 && len(share) > 0 || len(share) > 3*micro.Passes(size) {
-						t.Fatalf("rank %d of %d: share of %d after %d samples, %d and %+v; want %d and %+v", rank, size, len(share), len(all), n, after, total, next)
+					if n != total || after != next || len(all)%3 != 0 && len(share) > 0 ||
+						len(share) > 3*micro.Passes(size) {
+						t.Fatalf("rank %d of %d: share of %d after %d samples, %d and %+v; want %d and %+v", rank, size,
+							len(share), len(all), n, after, total, next)
 					}
 					all = append(all, share...)
 				}

@@ -273,7 +273,8 @@ func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
 		}
 	}
 	if (h.Ranks == 0) != (h.Own == 0) {
-		return h, fmt.Errorf("file has %d slices of each of %d ranks: want none of either, or some of both", h.Own, h.Ranks)
+		return h, fmt.Errorf("file has %d slices of each of %d ranks: want none of either, or some of both",
+			h.Own, h.Ranks)
 	}
 	return h, nil
 }

@@ -25,7 +25,8 @@ func testState() *State {
 		Slices: []ddp.Slice{
 			{Name: "weights", Data: comm.Of(big)},
 			{Name: "none", Data: comm.Of([]float32{})},
-			{Name: "odd", Data: comm.Of([]float32{float32(math.Inf(-1)), math.SmallestNonzeroFloat32, float32(math.Copysign(0, -1))})},
+			{Name: "odd", Data: comm.Of([]float32{float32(math.Inf(-1)), math.SmallestNonzeroFloat32,
+				float32(math.Copysign(0, -1))})},
 			{Name: "generator", Data: comm.Of([]uint64{1, math.MaxUint64})},
 			{Name: "double", Data: comm.Of([]float64{math.Pi})},
 			{Name: "half", Data: comm.Of([]comm.BFloat16{comm.ToBFloat16(1.5)})},
@@ -36,7 +37,8 @@ func testState() *State {
 // withHook returns testState with the memory of a Hook, of which a rank's own says whose it is.
 func withHook(rank int) *State {
 	s := testState()
-	s.Hook.Shared = []ddp.Slice{{Name: "hook.q", Data: comm.Of([]float32{1, 2, 3})}, {Name: "hook.drawn", Data: comm.Of([]uint64{7})}}
+	s.Hook.Shared = []ddp.Slice{{Name: "hook.q", Data: comm.Of([]float32{1, 2, 3})},
+		{Name: "hook.drawn", Data: comm.Of([]uint64{7})}}
 	s.Hook.Own = []ddp.Slice{
 		{Name: "hook.error/a", Data: comm.Of([]float32{float32(rank), 0.5, float32(10 * rank)})},
 		{Name: "hook.error/none", Data: comm.Of([]float32{})},
@@ -49,7 +51,8 @@ func withHook(rank int) *State {
 func emptied(s *State) *State {
 	like := func(all []ddp.Slice) (empty []ddp.Slice) {
 		for _, slice := range all {
-			empty = append(empty, ddp.Slice{Name: slice.Name, Data: comm.Of(make([]byte, slice.Data.Size())).As(slice.Data)})
+			empty = append(empty, ddp.Slice{Name: slice.Name,
+				Data: comm.Of(make([]byte, slice.Data.Size())).As(slice.Data)})
 		}
 		return empty
 	}
@@ -57,7 +60,8 @@ func emptied(s *State) *State {
 }
 
 func same(a, b *State) bool {
-	return a.Step == b.Step && a.Position == b.Position && a.Seed == b.Seed && slices.Equal(a.BucketOrder, b.BucketOrder) && sameSlices(a.Slices, b.Slices) &&
+	return a.Step == b.Step && a.Position == b.Position && a.Seed == b.Seed &&
+		slices.Equal(a.BucketOrder, b.BucketOrder) && sameSlices(a.Slices, b.Slices) &&
 		sameSlices(a.Hook.Shared, b.Hook.Shared) && sameSlices(a.Hook.Own, b.Hook.Own)
 }
 
@@ -218,9 +222,12 @@ func TestFileOfAnotherModelIsRefusedByName(t *testing.T) {
 		want   string
 	}{
 		{"fewer slices", func(s *State) { s.Slices = s.Slices[:2] }, "it has 6 slices, want 2"},
-		{"other name", func(s *State) { s.Slices[2].Name = "even" }, `slice 2 is "odd" of 3 float32, want "even" of 3 float32`},
-		{"other length", func(s *State) { s.Slices[2].Data = comm.Of(make([]float32, 4)) }, `slice 2 is "odd" of 3 float32, want "odd" of 4 float32`},
-		{"other type", func(s *State) { s.Slices[2].Data = comm.Of(make([]int32, 3)) }, `slice 2 is "odd" of 3 float32, want "odd" of 3 int32`},
+		{"other name", func(s *State) { s.Slices[2].Name = "even" },
+			`slice 2 is "odd" of 3 float32, want "even" of 3 float32`},
+		{"other length", func(s *State) { s.Slices[2].Data = comm.Of(make([]float32, 4)) },
+			`slice 2 is "odd" of 3 float32, want "odd" of 4 float32`},
+		{"other type", func(s *State) { s.Slices[2].Data = comm.Of(make([]int32, 3)) },
+			`slice 2 is "odd" of 3 float32, want "odd" of 3 int32`},
 	} {
 		s := emptied(testState())
 		tc.change(s)

@@ -21,7 +21,8 @@ import (
 // which order the ranks' gradients are added up.
 func scattered(hook func() (ddp.Hook, error)) job {
 	const bytes = 4 * (half*features + outputs)
-	return job{hook: hook, tuning: "allreduce:circulant", opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
+	return job{hook: hook, tuning: "allreduce:circulant",
+		opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
 }
 
 // file trains and returns the snapshot.
@@ -91,7 +92,8 @@ func TestAnyRanksAndSizesTakeUpTheOrderOfTheBuckets(t *testing.T) {
 			_, rest := j.train(t, size)
 			for i, loss := range rest {
 				if math.Abs(loss-curve[10+i]) > 1e-4*curve[10+i] {
-					t.Errorf("%d ranks with buckets of %d bytes: loss at step %d is %v, want %v", size, bucketBytes, 10+i, loss, curve[10+i])
+					t.Errorf("%d ranks with buckets of %d bytes: loss at step %d is %v, want %v", size, bucketBytes,
+						10+i, loss, curve[10+i])
 				}
 			}
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
@@ -120,7 +122,8 @@ func TestHooksGoOnWithBucketsOfAnotherSize(t *testing.T) {
 			j.from, j.to, j.path, j.recalls = 30, 60, first.path, Restored
 			j.opts.FirstBucketBytes, j.opts.BucketBytes = bucketBytes, bucketBytes
 			if _, rest := j.train(t, 2); !(rest[29] < 1.2*curve[59]) {
-				t.Errorf("%s: buckets of %d bytes end with the loss %v, those of before with %v, from %v", name, bucketBytes, rest[29], curve[59], curve[29])
+				t.Errorf("%s: buckets of %d bytes end with the loss %v, those of before with %v, from %v", name,
+					bucketBytes, rest[29], curve[59], curve[29])
 			}
 		}
 	}

@@ -92,7 +92,8 @@ func TestEveryRankLearnsWhyASnapshotFails(t *testing.T) {
 		if _, err := Load(ctx, c, damaged, s); wantError(err, damaged, "checksum") != nil {
 			return wantError(err, damaged, "checksum")
 		}
-		if err := wantError(Save(ctx, c, filepath.Join(dir, "missing", "file"), s), "missing/file", "no such file"); err != nil {
+		if err := wantError(Save(ctx, c, filepath.Join(dir, "missing", "file"), s), "missing/file",
+			"no such file"); err != nil {
 			return err
 		}
 		return comm.Barrier(ctx, c) // only the file failed
@@ -117,7 +118,8 @@ func TestFailedSaveLeavesTheOldFileAndNoOther(t *testing.T) {
 func TestEachRankHasItsOwnMemoryAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error { return Save(ctx, c, path, withHook(c.Rank())) })
-	for size, want := range map[int]Loaded{1: {true, 3, Averaged}, 2: {true, 3, Averaged}, 3: {true, 3, Restored}, 4: {true, 3, Averaged}} {
+	for size, want := range map[int]Loaded{1: {true, 3, Averaged}, 2: {true, 3, Averaged}, 3: {true, 3, Restored},
+		4: {true, 3, Averaged}} {
 		commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
 			whose := 1 // the average of 0, 1 and 2
 			if size == 3 {
@@ -158,7 +160,8 @@ func TestMemoryThatDoesNotFitIsLeftAlone(t *testing.T) {
 			if err != nil || loaded.Hook != tc.want || !sameSlices(s.Slices, tc.saved.Slices) {
 				return fmt.Errorf("%s: %v, %v; want %v, and the slices of the file", tc.name, loaded.Hook, err, tc.want)
 			}
-			s.Slices, s.Step, s.Position, s.Seed, s.BucketOrder = emptied(tc.into).Slices, 0, emptied(tc.into).Position, 0, nil
+			s.Slices, s.Step, s.Position, s.Seed, s.BucketOrder = emptied(tc.into).Slices, 0,
+				emptied(tc.into).Position, 0, nil
 			if !same(s, emptied(tc.into)) {
 				return fmt.Errorf("%s: the memory of the hook has changed: %+v", tc.name, s.Hook)
 			}
@@ -232,7 +235,8 @@ func TestRankThatDiesEndsSave(t *testing.T) {
 			return Save(ctx, c, path, withHook(c.Rank()))
 		})
 		for rank, err := range errs {
-			if rank != dead && (wantError(err, path, fmt.Sprintf("rank %d", dead)) != nil || !errors.Is(err, comm.ErrRevoked)) {
+			if rank != dead && (wantError(err, path, fmt.Sprintf("rank %d", dead)) != nil ||
+				!errors.Is(err, comm.ErrRevoked)) {
 				t.Errorf("rank %d is dead: rank %d gets %v", dead, rank, err)
 			}
 		}

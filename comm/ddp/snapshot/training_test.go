@@ -198,7 +198,8 @@ func (m *linear) ownMomentum(d *ddp.DDP) (own []comm.Buffer) {
 	return own
 }
 
-func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.Sampler, sums bool, state *State, own []comm.Buffer) (float64, error) {
+func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.Sampler, sums bool, state *State,
+	own []comm.Buffer) (float64, error) {
 	share, total, next := s.Next(nil, state.Position, c.Rank(), c.Size())
 	scale := 1 / float32(total)
 	if !sums {
@@ -230,7 +231,8 @@ func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.
 // A job that continues with another number of ranks follows the curve of one that never stopped.
 // The memory of an optimiser of shards is saved whole.
 func TestSnapshotContinuesWithAnotherNumberOfRanks(t *testing.T) {
-	for name, opts := range map[string]ddp.Options{"exact": {Quantum: 0x1p-44}, "average": {}, "shards": {Shard: true, FirstBucketBytes: 80, BucketBytes: 80}} {
+	for name, opts := range map[string]ddp.Options{"exact": {Quantum: 0x1p-44}, "average": {},
+		"shards": {Shard: true, FirstBucketBytes: 80, BucketBytes: 80}} {
 		want, curve := job{opts: opts, to: 30}.train(t, 2)
 		if !(curve[29] < 0.1*curve[0]) {
 			t.Fatalf("%s: nothing was learnt: the loss went from %v to %v", name, curve[0], curve[29])
@@ -244,7 +246,8 @@ func TestSnapshotContinuesWithAnotherNumberOfRanks(t *testing.T) {
 			}
 			for i, loss := range rest {
 				if math.Abs(loss-curve[10+i]) > 1e-4*curve[10+i] {
-					t.Errorf("%s: %d ranks after 2: loss at step %d is %v, want %v", name, size, 10+i, loss, curve[10+i])
+					t.Errorf("%s: %d ranks after 2: loss at step %d is %v, want %v", name, size, 10+i, loss,
+						curve[10+i])
 				}
 			}
 		}
@@ -294,7 +297,8 @@ func TestHooksGoOnWithAnotherNumberOfRanks(t *testing.T) {
 			job{hook: hook, to: 30, path: path}.train(t, 2)
 			_, rest := job{hook: hook, from: 30, to: 60, path: path, recalls: Averaged}.train(t, size)
 			if !(rest[29] < 1.2*curve[59]) {
-				t.Errorf("%s: %d ranks after 2 end with the loss %v, 2 alone with %v, from %v", name, size, rest[29], curve[59], curve[29])
+				t.Errorf("%s: %d ranks after 2 end with the loss %v, 2 alone with %v, from %v", name, size, rest[29],
+					curve[59], curve[29])
 			}
 		}
 	}

@@ -45,7 +45,8 @@ func (c *collective) String() string {
 	for _, is := range []struct {
 		so   bool
 		word string
-	}{{c.inPlace, ", in place"}, {c.gaps, ", gaps"}, {c.alloc, ", Alloc"}, {c.times > 1, fmt.Sprintf(", %d times", c.times)}} {
+	}{{c.inPlace, ", in place"}, {c.gaps, ", gaps"}, {c.alloc, ", Alloc"},
+		{c.times > 1, fmt.Sprintf(", %d times", c.times)}} {
 		if is.so {
 			s += is.word
 		}

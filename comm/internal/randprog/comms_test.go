@@ -20,7 +20,8 @@ type makeComm struct {
 }
 
 func (m *makeComm) String() string {
-	return fmt.Sprintf("%s makes %d; colors %v, keys %v, group %v, rest %v", m.how, m.makes, m.colors, m.keys, m.group, m.rest)
+	return fmt.Sprintf("%s makes %d; colors %v, keys %v, group %v, rest %v", m.how, m.makes, m.colors, m.keys,
+		m.group, m.rest)
 }
 
 // of returns the ranks of the old communicator that are in the new one, in its order.
@@ -72,7 +73,8 @@ func (m *makeComm) run(r *runner, c *comm.Comm) (err error) {
 	case made != nil && at < 0: // the others' is of no use
 		return errors.Join(made.Barrier(r.ctx), made.Close(r.ctx))
 	case made != nil && (made.Rank() != at || made.Size() != len(m.of(c.Size()))):
-		return fmt.Errorf("rank %d is %v in the new communicator, want rank %d of %d", c.Rank(), made, at, len(m.of(c.Size())))
+		return fmt.Errorf("rank %d is %v in the new communicator, want rank %d of %d", c.Rank(), made, at,
+			len(m.of(c.Size())))
 	}
 	r.comms[m.makes] = made
 	return nil

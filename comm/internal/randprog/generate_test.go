@@ -98,7 +98,8 @@ func (g *generator) bytes() int {
 	return g.IntN(100_000)
 }
 
-var types = []mem.Type{mem.I8, mem.I16, mem.I32, mem.I64, mem.U8, mem.U16, mem.U32, mem.U64, mem.F16, mem.BF16, mem.F32, mem.F64,
+var types = []mem.Type{mem.I8, mem.I16, mem.I32, mem.I64, mem.U8, mem.U16, mem.U32, mem.U64, mem.F16, mem.BF16,
+	mem.F32, mem.F64,
 	mem.C64, mem.C128, mem.Bool, mem.I32Loc, mem.I64Loc, mem.F32Loc, mem.F64Loc}
 
 var kinds = slices.Sorted(maps.Keys(calls))

@@ -30,7 +30,8 @@ const (
 	quitMaking   = "a communicator given up"    // all get one that works, or no rank does
 )
 
-var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, sendNothing, raceCancel, raceSend, waitLess, quit, quitMaking}
+var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, sendNothing, raceCancel, raceSend, waitLess,
+	quit, quitMaking}
 
 func (g *giveUp) String() string {
 	return fmt.Sprintf("%s by rank %d, %d bytes, peer %d", g.what, g.who, g.n, g.peer)

@@ -163,9 +163,10 @@ func (x *exchange) sendOne(r *runner, c *comm.Comm, i int) error {
 		if m.send == issend {
 			begin = c.Issend
 		}
-		r.goesOn(&pending{unit: x.id, until: x.until, req: begin(m.to, m.tag, b), what: m.String(), done: func(o outcome) error {
-			return errors.Join(o.err, check(0))
-		}})
+		r.goesOn(&pending{unit: x.id, until: x.until, req: begin(m.to, m.tag, b), what: m.String(),
+			done: func(o outcome) error {
+				return errors.Join(o.err, check(0))
+			}})
 		return nil
 	}
 	p := c.SendInit(m.to, m.tag, b)
@@ -234,9 +235,10 @@ func (x *exchange) receiveOne(r *runner, c *comm.Comm, i int, in *inbox) error {
 	b := d.into.inner()
 	switch m.recv {
 	case irecv:
-		r.goesOn(&pending{unit: x.id, until: x.until, req: c.Irecv(from, tag, b), what: m.String(), needsStatus: m.anySource, done: func(o outcome) error {
-			return d.check(o, 0)
-		}})
+		r.goesOn(&pending{unit: x.id, until: x.until, req: c.Irecv(from, tag, b), what: m.String(),
+			needsStatus: m.anySource, done: func(o outcome) error {
+				return d.check(o, 0)
+			}})
 		return nil
 	case recvPersistent:
 		p := c.RecvInit(from, tag, b)
@@ -314,7 +316,8 @@ func (d *delivery) check(o outcome, time int) error {
 	got := d.into.inner().HostSlice()
 	sent := d.x.content(d.i, time)
 	switch short := len(sent) > len(got) && !m.wrongType; {
-	case m.wrongType && errors.Is(err, comm.ErrType), short && errors.Is(err, comm.ErrTruncated), err == nil && !short && !m.wrongType:
+	case m.wrongType && errors.Is(err, comm.ErrType), short && errors.Is(err, comm.ErrTruncated),
+		err == nil && !short && !m.wrongType:
 	default:
 		return fmt.Errorf("received by rank %d into %d bytes: %w", d.inbox.me, len(got), cmpError(err))
 	}

@@ -34,7 +34,8 @@ type pending struct {
 
 // Run runs p as a rank of world, which has as many ranks, and returns the failure.
 func Run(ctx context.Context, world *comm.Comm, p *Program) error {
-	r := &runner{ctx: ctx, comms: make([]*comm.Comm, len(p.members)), rng: rand.New(rand.NewPCG(p.Seed, uint64(world.Rank())))}
+	r := &runner{ctx: ctx, comms: make([]*comm.Comm, len(p.members)),
+		rng: rand.New(rand.NewPCG(p.Seed, uint64(world.Rank())))}
 	r.comms[0] = world
 	for _, u := range p.units {
 		if err := r.step(u); err != nil {

@@ -63,7 +63,8 @@ var ways = map[string]struct {
 }
 
 // settings are drawn for jobs: further conditions of the ways of messages.
-var settings = [][]string{nil, nil, {"GOMPI_EAGER=100"}, {"GOMPI_EAGER=4096", "GOMPI_DETERMINISTIC=1"}, {"GOMPI_EAGER=1000000"},
+var settings = [][]string{nil, nil, {"GOMPI_EAGER=100"}, {"GOMPI_EAGER=4096", "GOMPI_DETERMINISTIC=1"},
+	{"GOMPI_EAGER=1000000"},
 	{"GOMPI_TUNE=barrier:dissemination;bcast:0-1k:chain;allreduce:circulant;gather:linear;alltoall:bruck;scan:chain"}}
 
 // Random programs leave in every buffer the content of a sequential model, on real processes and on
@@ -155,7 +156,8 @@ func (j job) run(ctx context.Context, gompirun string, limit time.Duration) erro
 		return fmt.Errorf("-way %q: want inproc, shm, tcp or hosts", j.way)
 	}
 	whole := time.Duration(j.count)*limit + 30*time.Second
-	args := append([]string{"-q", "-np", strconv.Itoa(j.np), "-timeout", strconv.Itoa(int(whole.Seconds()))}, w.flags...)
+	args := append([]string{"-q", "-np", strconv.Itoa(j.np), "-timeout",
+		strconv.Itoa(int(whole.Seconds()))}, w.flags...)
 	args = append(args, self, "rank", strconv.FormatUint(j.seed, 10), strconv.Itoa(j.count), limit.String())
 	for _, u := range j.units {
 		args = append(args, strconv.Itoa(u))

@@ -37,7 +37,8 @@ func valueOf(seed uint64, t mem.Type, op mem.Op, rank, i int) value {
 		return value{a: int64(h & 1)}
 	case isPair(t): // many equal ones, of which the lowest index wins
 		return value{int64(h%3) - 1, int64(h >> 8 % 50)}
-	case op == mem.Custom, t.IsInteger() && (op == mem.NoOp || op == mem.Sum || op == mem.Prod || op >= mem.BAnd && op <= mem.BXor):
+	case op == mem.Custom, t.IsInteger() &&
+		(op == mem.NoOp || op == mem.Sum || op == mem.Prod || op >= mem.BAnd && op <= mem.BXor):
 		return value{a: int64(h)} // all bits count
 	case isComplex(t):
 		return value{int64(h % 3), int64(h >> 8 % 3)}
@@ -102,8 +103,9 @@ func compose(f, g uint16) uint16 {
 
 // put stores v as an element of type t at the beginning of b, divided by n.
 func put(b []byte, t mem.Type, v value, n int) {
-	le := binary.LittleEndian                                            // the order of the processors gompi runs on
-	quotient := func(a int64) float64 { return float64(a) / float64(n) } // float32 of it is rounded once: 53 bits suffice
+	le := binary.LittleEndian // the order of the processors gompi runs on
+	// float32 of it is rounded once: 53 bits suffice
+	quotient := func(a int64) float64 { return float64(a) / float64(n) }
 	switch t {
 	case mem.I8, mem.U8, mem.Bool:
 		b[0] = byte(v.a)
@@ -156,7 +158,8 @@ func differ(what string, t mem.Type, got, want []byte) error {
 	for i := 0; i+size <= len(want); i += size {
 		x, y := canonical(t, got[i:i+size]), canonical(t, want[i:i+size])
 		if !bytes.Equal(x, y) {
-			return fmt.Errorf("%s: element %d of %d (%v) has the bytes %x, want %x", what, i/size, len(want)/size, t, x, y)
+			return fmt.Errorf("%s: element %d of %d (%v) has the bytes %x, want %x", what, i/size,
+				len(want)/size, t, x, y)
 		}
 	}
 	return nil

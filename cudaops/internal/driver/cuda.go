@@ -31,7 +31,8 @@ func failed(r C.gompi_result) error {
 	if r.code == 0 {
 		return nil
 	}
-	e := &Error{Call: C.GoString(r.call), Code: int(r.code), Name: "CUDA_ERROR_NOT_FOUND", Text: "this driver lacks the function"}
+	e := &Error{Call: C.GoString(r.call), Code: int(r.code), Name: "CUDA_ERROR_NOT_FOUND",
+		Text: "this driver lacks the function"}
 	if r.code != NotFound {
 		e.Name, e.Text = C.GoString(C.gompi_error_name(r.code)), C.GoString(C.gompi_error_text(r.code))
 	}
@@ -208,7 +209,8 @@ func SyncEvent(c Context, e Event) error {
 // it. With an event, which nothing else may use, Copy returns when the copy is done. Without one,
 // host memory must be pinned and stay until then. A source may also be pageable: the driver reads
 // it during the call.
-func Copy(c Context, dst uintptr, hostDst unsafe.Pointer, src uintptr, hostSrc unsafe.Pointer, n int, s Stream, e Event) error {
+func Copy(c Context, dst uintptr, hostDst unsafe.Pointer, src uintptr, hostSrc unsafe.Pointer, n int, s Stream,
+	e Event) error {
 	return failed(C.gompi_copy(C.uintptr_t(c), C.uintptr_t(dst), (*C.char)(hostDst),
 		C.uintptr_t(src), (*C.char)(hostSrc), C.size_t(n), C.uintptr_t(s), C.uintptr_t(e)))
 }
@@ -221,7 +223,8 @@ func Clear(c Context, addr uintptr, n int, s Stream) error {
 // Launch enqueues a kernel on s, with grid blocks of block threads. Its only parameter is the
 // struct at args, which is read during the call.
 func Launch(c Context, k Kernel, grid, block int, args unsafe.Pointer, s Stream) error {
-	return failed(C.gompi_launch(C.uintptr_t(c), C.uintptr_t(k), C.uint(grid), C.uint(block), (*C.char)(args), C.uintptr_t(s)))
+	return failed(C.gompi_launch(C.uintptr_t(c), C.uintptr_t(k), C.uint(grid), C.uint(block), (*C.char)(args),
+		C.uintptr_t(s)))
 }
 
 // LoadModule compiles PTX for the device. Its error has the compiler's log.

@@ -25,7 +25,8 @@ func ncclFailed(c NCCL, r C.gompi_result) error {
 	if r.code == 0 || !strings.HasPrefix(C.GoString(r.call), "nccl") {
 		return failed(r)
 	}
-	e := &Error{Call: C.GoString(r.call), Code: int(r.code), Name: "unknown error", Text: C.GoString(C.gompi_nccl_error_text(r.code))}
+	e := &Error{Call: C.GoString(r.call), Code: int(r.code), Name: "unknown error",
+		Text: C.GoString(C.gompi_nccl_error_text(r.code))}
 	if e.Code > 0 && e.Code < len(ncclNames) {
 		e.Name = ncclNames[e.Code]
 	}
@@ -103,7 +104,8 @@ func DestroyNCCL(c Context, n NCCL) error {
 // Collect begins to enqueue a collective of count elements on s: per block, if there are blocks.
 // Types and operators are NCCL's numbers.
 func Collect(c Context, n NCCL, what Collective, send, recv uintptr, count, typ, op, root int, s Stream) error {
-	return ncclFailed(n, C.gompi_nccl_collective(C.uintptr_t(c), C.uintptr_t(n), C.int(what), C.uintptr_t(send), C.uintptr_t(recv),
+	return ncclFailed(n, C.gompi_nccl_collective(C.uintptr_t(c), C.uintptr_t(n), C.int(what), C.uintptr_t(send),
+		C.uintptr_t(recv),
 		C.size_t(count), C.int(typ), C.int(op), C.int(root), C.uintptr_t(s)))
 }
 

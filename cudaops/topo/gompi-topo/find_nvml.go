@@ -92,7 +92,8 @@ func (s *survey) devices(count int) {
 			ret = s.lost
 		}
 		if ret != nvml.SUCCESS {
-			s.host.Warnings = append(s.host.Warnings, strings.TrimSpace(fmt.Sprintf("GPU %d %s", d.Index, d.PCI))+" is left out: "+reason(ret))
+			s.host.Warnings = append(s.host.Warnings,
+				strings.TrimSpace(fmt.Sprintf("GPU %d %s", d.Index, d.PCI))+" is left out: "+reason(ret))
 			continue
 		}
 		s.host.Devices, s.handles = append(s.host.Devices, d), append(s.handles, handle)

@@ -82,7 +82,8 @@ func TestAServerOfEightIsDescribed(t *testing.T) {
 		t.Errorf("%+v, want %+v", h.Devices[5], want)
 	}
 	for j, want := range map[int]topo.Link{
-		4: {Level: topo.Switches, NVLinks: 12}, 5: {}, 6: {Level: topo.Node, NVLinks: 12}, 0: {Level: topo.System, NVLinks: 12},
+		4: {Level: topo.Switches, NVLinks: 12}, 5: {}, 6: {Level: topo.Node, NVLinks: 12},
+		0: {Level: topo.System, NVLinks: 12},
 	} {
 		if h.Links[5][j] != want {
 			t.Errorf("link 5 to %d: %+v, want %+v", j, h.Links[5][j], want)
@@ -145,16 +146,20 @@ func TestWhatIsNotReportedIsLeftOut(t *testing.T) {
 	s := dgx()
 	s.LookupSymbolFunc = func(symbol string) error { return fmt.Errorf("no %s", symbol) }
 	h := ask(s)
-	if len(h.Devices) != 8 || h.Driver != "" || h.Trouble != "" || !reflect.DeepEqual(h.Devices[3], topo.Device{Index: 3, NUMA: -1}) {
+	if len(h.Devices) != 8 || h.Driver != "" || h.Trouble != "" ||
+		!reflect.DeepEqual(h.Devices[3], topo.Device{Index: 3, NUMA: -1}) {
 		t.Errorf("%+v", h)
 	}
 	s = dgx()
 	d := device(s, 3)
 	d.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_NOT_SUPPORTED }
 	d.GetComputeModeFunc = func() (nvml.ComputeMode, nvml.Return) { return 0, nvml.ERROR_FUNCTION_NOT_FOUND }
-	d.GetCpuAffinityWithinScopeFunc = func(int, nvml.AffinityScope) ([]uint, nvml.Return) { return nil, nvml.ERROR_NOT_SUPPORTED }
+	d.GetCpuAffinityWithinScopeFunc = func(int, nvml.AffinityScope) ([]uint, nvml.Return) {
+		return nil, nvml.ERROR_NOT_SUPPORTED
+	}
 	d.GetMigModeFunc = func() (int, int, nvml.Return) { return 0, 0, nvml.ERROR_NOT_SUPPORTED }
-	want := topo.Device{Index: 3, PCI: "0000:37:00.0", UUID: "GPU-3", Name: "Mock NVIDIA A100-SXM4-40GB", Capability: "8.0", NUMA: -1}
+	want := topo.Device{Index: 3, PCI: "0000:37:00.0", UUID: "GPU-3", Name: "Mock NVIDIA A100-SXM4-40GB",
+		Capability: "8.0", NUMA: -1}
 	if got := ask(s).Devices[3]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -189,9 +194,13 @@ func TestDevicesThatCannotBeUsed(t *testing.T) {
 func TestDevicesAreSortedByTheirAddresses(t *testing.T) {
 	s := dgx()
 	for i := range s.Devices {
-		device(s, i).GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) { return nvml.PciInfo{Bus: uint32(9 - i)}, nvml.SUCCESS }
+		device(s, i).GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
+			return nvml.PciInfo{Bus: uint32(9 - i)}, nvml.SUCCESS
+		}
 	}
-	device(s, 0).GetTopologyCommonAncestorFunc = func(nvml.Device) (nvml.GpuTopologyLevel, nvml.Return) { return nvml.TOPOLOGY_INTERNAL, nvml.SUCCESS }
+	device(s, 0).GetTopologyCommonAncestorFunc = func(nvml.Device) (nvml.GpuTopologyLevel, nvml.Return) {
+		return nvml.TOPOLOGY_INTERNAL, nvml.SUCCESS
+	}
 	h := ask(s)
 	if d := h.Devices[0]; d.UUID != "GPU-7" || d.Index != 0 || h.Devices[7].PCI != "0000:09:00.0" {
 		t.Errorf("%+v", h.Devices)
@@ -264,7 +273,8 @@ func TestAnOldLibraryIsAskedWhatItHas(t *testing.T) {
 		t.Skip("needs gcc to make a library")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", dir+"/libnvidia-ml.so.1", "testdata/old.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", dir+"/libnvidia-ml.so.1",
+		"testdata/old.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, errs, status := program(t, dir)
@@ -299,8 +309,10 @@ func TestTheProgram(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		status := run(tt.args, func() *topo.Host { return tt.host }, &out, &errs)
-		if status != tt.status || !strings.Contains(out.String(), tt.stdout) || !strings.Contains(errs.String(), tt.contains) {
-			t.Errorf("%v: status %d, %q, %q; want %d, %q, %q", tt.args, status, &out, &errs, tt.status, tt.stdout, tt.contains)
+		if status != tt.status || !strings.Contains(out.String(), tt.stdout) ||
+			!strings.Contains(errs.String(), tt.contains) {
+			t.Errorf("%v: status %d, %q, %q; want %d, %q, %q", tt.args, status, &out, &errs, tt.status, tt.stdout,
+				tt.contains)
 		}
 	}
 }

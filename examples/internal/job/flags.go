@@ -57,15 +57,21 @@ func (f *Flags) Parse(name, purpose string, args []string, help io.Writer, more 
 
 func (f *Flags) define(fs *flag.FlagSet, name string) {
 	fs.IntVar(&f.Epochs, "epochs", f.Epochs, "stop after this many epochs")
-	fs.IntVar(&f.SaveEvery, "save-every", f.SaveEvery, "save after this many epochs, and after the last (default only after that)")
+	fs.IntVar(&f.SaveEvery, "save-every", f.SaveEvery,
+		"save after this many epochs, and after the last (default only after that)")
 	fs.IntVar(&f.Batch, "batch", f.Batch, "samples of one step, for each of what -batch-per says")
-	fs.StringVar(&f.BatchPer, "batch-per", f.BatchPer, "whose samples -batch counts: those of each rank, of each node or of all ranks together")
+	fs.StringVar(&f.BatchPer, "batch-per", f.BatchPer,
+		"whose samples -batch counts: those of each rank, of each node or of all ranks together")
 	fs.Float64Var(&f.Rate, "lr", f.Rate, "learning rate, which is not changed for the number of ranks")
-	fs.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the first weights, of the order of samples, and of samples that are made up")
-	fs.StringVar(&f.Snapshot, "snapshot", f.Snapshot, "file to save the training to and to go on from, written and read by rank 0 alone\n(default "+
-		name+".snapshot with -save-every, -keep-best and -eval, else none)")
-	fs.StringVar(&f.Resume, "resume", f.Resume, "auto: go on from -snapshot if the file exists; never: start afresh; FILE: go on from that")
-	fs.BoolVar(&f.KeepBest, "keep-best", f.KeepBest, "keep the best model of all epochs in a file of its own, -snapshot with .best after it")
+	fs.Uint64Var(&f.Seed, "seed", f.Seed,
+		"seed of the first weights, of the order of samples, and of samples that are made up")
+	fs.StringVar(&f.Snapshot, "snapshot", f.Snapshot,
+		"file to save the training to and to go on from, written and read by rank 0 alone\n(default "+
+			name+".snapshot with -save-every, -keep-best and -eval, else none)")
+	fs.StringVar(&f.Resume, "resume", f.Resume,
+		"auto: go on from -snapshot if the file exists; never: start afresh; FILE: go on from that")
+	fs.BoolVar(&f.KeepBest, "keep-best", f.KeepBest,
+		"keep the best model of all epochs in a file of its own, -snapshot with .best after it")
 	fs.BoolVar(&f.Eval, "eval", f.Eval, "only judge the model in -resume FILE or -snapshot")
 	fs.IntVar(&f.Every, "print-every", f.Every, "steps between lines of progress within an epoch; 0: none")
 }

@@ -20,14 +20,19 @@ func defaults() Flags {
 
 func TestCommandLines(t *testing.T) {
 	for args, want := range map[string]Flags{
-		"":                         {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "auto"},
-		"50":                       {Epochs: 50, Batch: 32, BatchPer: "rank", Resume: "auto"},
-		"50 10":                    {Epochs: 50, SaveEvery: 10, Batch: 32, BatchPer: "rank", Resume: "auto", Snapshot: "prog.snapshot"},
-		"50 -batch 8 10":           {Epochs: 50, SaveEvery: 10, Batch: 8, BatchPer: "rank", Resume: "auto", Snapshot: "prog.snapshot"},
-		"-snapshot f 50 10":        {Epochs: 50, SaveEvery: 10, Batch: 32, BatchPer: "rank", Resume: "auto", Snapshot: "f"},
-		"--batch-per=node -eval":   {Epochs: 5, Batch: 32, BatchPer: "node", Resume: "auto", Eval: true, Snapshot: "prog.snapshot"},
-		"-eval -resume f":          {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "f", Eval: true},
-		"-keep-best -resume never": {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "never", KeepBest: true, Snapshot: "prog.snapshot"},
+		"":   {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "auto"},
+		"50": {Epochs: 50, Batch: 32, BatchPer: "rank", Resume: "auto"},
+		"50 10": {Epochs: 50, SaveEvery: 10, Batch: 32, BatchPer: "rank", Resume: "auto",
+			Snapshot: "prog.snapshot"},
+		"50 -batch 8 10": {Epochs: 50, SaveEvery: 10, Batch: 8, BatchPer: "rank", Resume: "auto",
+			Snapshot: "prog.snapshot"},
+		"-snapshot f 50 10": {Epochs: 50, SaveEvery: 10, Batch: 32, BatchPer: "rank", Resume: "auto",
+			Snapshot: "f"},
+		"--batch-per=node -eval": {Epochs: 5, Batch: 32, BatchPer: "node", Resume: "auto", Eval: true,
+			Snapshot: "prog.snapshot"},
+		"-eval -resume f": {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "f", Eval: true},
+		"-keep-best -resume never": {Epochs: 5, Batch: 32, BatchPer: "rank", Resume: "never", KeepBest: true,
+			Snapshot: "prog.snapshot"},
 	} {
 		f := defaults()
 		want.Rate = 0.1
@@ -53,7 +58,8 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-print-every -1":     "-print-every -1",
 	} {
 		f := defaults()
-		if err := f.Parse("prog", "", strings.Fields(args), io.Discard, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := f.Parse("prog", "", strings.Fields(args), io.Discard, nil); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %s", args, err, want)
 		}
 	}
@@ -62,11 +68,13 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 func TestHelpNamesEveryFlag(t *testing.T) {
 	var help bytes.Buffer
 	f := defaults()
-	err := f.Parse("prog", "It does.", []string{"-h"}, &help, func(fs *flag.FlagSet) { fs.Bool("own", false, "of the program") })
+	err := f.Parse("prog", "It does.", []string{"-h"}, &help,
+		func(fs *flag.FlagSet) { fs.Bool("own", false, "of the program") })
 	if !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error is %v", err)
 	}
-	for _, want := range []string{"usage: prog [flags] [EPOCHS [SAVE-EVERY]]\n\nIt does.\n", "-epochs", "-batch-per", "-keep-best", "-own"} {
+	for _, want := range []string{"usage: prog [flags] [EPOCHS [SAVE-EVERY]]\n\nIt does.\n", "-epochs", "-batch-per",
+		"-keep-best", "-own"} {
 		if !strings.Contains(help.String(), want) {
 			t.Errorf("help lacks %s:\n%s", want, help.String())
 		}

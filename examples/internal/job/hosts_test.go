@@ -17,7 +17,8 @@ import (
 func TestProgramsRunOnOneHostAndOnTwo(t *testing.T) {
 	stress.Long(t, "builds and starts programs")
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/examples/toy", "gompi/examples/cnn",
+	if out, err := exec.Command("go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/examples/toy",
+		"gompi/examples/cnn",
 		"gompi/examples/movielens").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -27,7 +28,8 @@ func TestProgramsRunOnOneHostAndOnTwo(t *testing.T) {
 	}
 	run := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "gompirun"), append([]string{"-oversubscribe", "-timeout", "100s"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "gompirun"),
+			append([]string{"-oversubscribe", "-timeout", "100s"}, args...)...)
 		cmd.Dir = bin
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -119,5 +119,6 @@ func (t *trainer) showEpoch(means []float64, took time.Duration) {
 	}
 	times := means[len(t.spec.Meters):]
 	fmt.Fprintf(t.out, "%s; %.3f s, %.0f samples/s, step %.2f ms, of it data %.2f, exposed communication %.2f\n",
-		line, took.Seconds(), float64(t.spec.Samples)/took.Seconds(), times[meanStep], times[meanLoad], times[meanExposed])
+		line, took.Seconds(), float64(t.spec.Samples)/took.Seconds(), times[meanStep], times[meanLoad],
+		times[meanExposed])
 }

@@ -36,7 +36,8 @@ func TestVersionIsPrintedWithoutAJob(t *testing.T) {
 		return f.Parse("prog", "", []string{"-version"}, io.Discard, nil)
 	}
 	status := Run("prog", &stdout, &stderr, parse, nil)
-	if got := stdout.String(); status != 0 || !strings.HasPrefix(got, "prog "+version.Number+", commit ") || stderr.Len() > 0 {
+	if got := stdout.String(); status != 0 || !strings.HasPrefix(got, "prog "+version.Number+", commit ") ||
+		stderr.Len() > 0 {
 		t.Errorf("status %d, stdout %q, stderr %q; want one line with the version", status, got, &stderr)
 	}
 }

@@ -237,7 +237,8 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 		return fmt.Errorf("snapshot %s: no such file", path)
 	}
 	if loaded.Found && t.state.Seed != t.f.Seed && !t.f.Eval {
-		return fmt.Errorf("snapshot %s: it was trained with -seed %d, not %d: want the same, or -resume never", path, t.state.Seed, t.f.Seed)
+		return fmt.Errorf("snapshot %s: it was trained with -seed %d, not %d: want the same, or -resume never", path,
+			t.state.Seed, t.f.Seed)
 	}
 	if loaded.Found && !slices.Equal(t.data, data) && !t.f.Eval {
 		return fmt.Errorf("snapshot %s: it was trained with %s, not with %s: want the same data, or -resume never",
@@ -245,7 +246,8 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 	}
 	copy(t.data, data)
 	if t.result.Resumed = loaded.Found; loaded.Found {
-		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path, t.state.Position.Epoch, t.state.Step)
+		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path,
+			t.state.Position.Epoch, t.state.Step)
 	}
 	return nil
 }

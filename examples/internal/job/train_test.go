@@ -50,7 +50,8 @@ func (m *count) Learn(d *ddp.DDP, scale float32) []float64 {
 var plain = []Meter{{Name: "loss", Show: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}}
 
 // trains calls check on every rank after a training of its count.
-func trains(t *testing.T, n int, f Flags, spec Spec, script []float64, check func(c *comm.Comm, m *count, res *Result, output string) error) {
+func trains(t *testing.T, n int, f Flags, spec Spec, script []float64,
+	check func(c *comm.Comm, m *count, res *Result, output string) error) {
 	t.Helper()
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		m, own := newCount(), f
@@ -76,30 +77,34 @@ func (e *epochs) Update(d *ddp.DDP, at At) {
 // batch is 1 all the same. No sample that is held out is judged twice.
 func TestEverySampleCountsOnce(t *testing.T) {
 	f := Flags{Epochs: 2, Batch: 10, BatchPer: "all", Rate: 1, Resume: "auto", Every: 2}
-	trains(t, 3, f, Spec{Samples: 25, Held: 1000, Meters: plain}, []float64{0.5}, func(c *comm.Comm, m *count, res *Result, output string) error {
-		judged := []int{m.judged}
-		if err := comm.Allreduce(context.Background(), c, judged, judged, comm.Sum); err != nil {
-			return err
-		}
-		if res.Steps != 6 || m.param.Data[0] != -6 || judged[0] != 2*1000 || res.Curve[1][0] != 2 || res.Held[0] != 0.5 {
-			return fmt.Errorf("steps %d, parameter %v, judged %d times, curve %v, held out %v", res.Steps, m.param.Data[0], judged[0], res.Curve, res.Held)
-		}
-		for _, want := range []string{
-			"data: 25 samples to train on, 1000 held out; model: 1 parameters",
-			"run: epochs 1 to 2 of 3 steps; a step has 10 samples of all 3 ranks, -batch 10 per all; compute goroutines of a rank: " + fmt.Sprint(int(nn.WorkersOf(3))),
-			"\nstep 2: time ", "\nstep 6: time ", "\nepoch 2/2: loss 2.00; held out: loss 0.50; ",
-		} {
-			if !strings.Contains(output, want) {
-				return fmt.Errorf("%q is not in\n%s", want, output)
+	trains(t, 3, f, Spec{Samples: 25, Held: 1000, Meters: plain}, []float64{0.5},
+		func(c *comm.Comm, m *count, res *Result, output string) error {
+			judged := []int{m.judged}
+			if err := comm.Allreduce(context.Background(), c, judged, judged, comm.Sum); err != nil {
+				return err
 			}
-		}
-		return nil
-	})
+			if res.Steps != 6 || m.param.Data[0] != -6 || judged[0] != 2*1000 || res.Curve[1][0] != 2 ||
+				res.Held[0] != 0.5 {
+				return fmt.Errorf("steps %d, parameter %v, judged %d times, curve %v, held out %v", res.Steps,
+					m.param.Data[0], judged[0], res.Curve, res.Held)
+			}
+			for _, want := range []string{
+				"data: 25 samples to train on, 1000 held out; model: 1 parameters",
+				"run: epochs 1 to 2 of 3 steps; a step has 10 samples of all 3 ranks, -batch 10 per all; compute goroutines of a rank: " + fmt.Sprint(int(nn.WorkersOf(3))),
+				"\nstep 2: time ", "\nstep 6: time ", "\nepoch 2/2: loss 2.00; held out: loss 0.50; ",
+			} {
+				if !strings.Contains(output, want) {
+					return fmt.Errorf("%q is not in\n%s", want, output)
+				}
+			}
+			return nil
+		})
 }
 
 // The best of the epochs 1 to 4 is the third; a job that goes on remembers how good that was.
 func TestBestModelIsKept(t *testing.T) {
-	f := Flags{Epochs: 4, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", KeepBest: true, Snapshot: filepath.Join(t.TempDir(), "s")}
+	f := Flags{Epochs: 4, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", KeepBest: true,
+		Snapshot: filepath.Join(t.TempDir(), "s")}
 	for _, tc := range []struct {
 		higher bool
 		script []float64
@@ -107,9 +112,11 @@ func TestBestModelIsKept(t *testing.T) {
 		meters := []Meter{{Name: "m", Show: plain[0].Show, Higher: tc.higher}}
 		for _, epochs := range []int{4, 5} {
 			f.Epochs = epochs
-			trains(t, 2, f, Spec{Samples: 2, Held: 2, Meters: meters}, tc.script, func(c *comm.Comm, m *count, _ *Result, _ string) error { return nil })
+			trains(t, 2, f, Spec{Samples: 2, Held: 2, Meters: meters}, tc.script,
+				func(c *comm.Comm, m *count, _ *Result, _ string) error { return nil })
 		}
-		trains(t, 1, Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Eval: true, Resume: f.Snapshot + ".best"}, Spec{Samples: 2, Held: 2, Meters: meters}, []float64{7},
+		trains(t, 1, Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Eval: true, Resume: f.Snapshot + ".best"},
+			Spec{Samples: 2, Held: 2, Meters: meters}, []float64{7},
 			func(_ *comm.Comm, m *count, res *Result, output string) error {
 				if m.param.Data[0] != -6 || res.Steps != 6 || !strings.Contains(output, "held out: m 7.00\n") {
 					return fmt.Errorf("higher %v: the best was saved after %d steps with %v, want those of epoch 3; it said\n%s", tc.higher, res.Steps, m.param.Data, output)
@@ -215,7 +222,8 @@ func TestASnapshotContinuesWithItsBuckets(t *testing.T) {
 				return err
 			}
 			if got := fmt.Sprint(m.begins); got != want {
-				return fmt.Errorf("training to epoch %d begins with buckets in the order %s, want %s", own.Epochs, got, want)
+				return fmt.Errorf("training to epoch %d begins with buckets in the order %s, want %s",
+					own.Epochs, got, want)
 			}
 			return nil
 		})

@@ -44,7 +44,8 @@ func NewConvolution(name string, in Image, k, channels int, workers Workers, rng
 	inputs := k * k * in.Channels
 	c := &Convolution{
 		Weight: newParam(name+".weight", channels, inputs), Bias: newParam(name+".bias", channels),
-		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, column: k * in.Channels, workers: workers,
+		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, column: k * in.Channels,
+		workers: workers,
 	}
 	for i := range c.Weight.Data {
 		c.Weight.Data[i] = float32(rng.NormFloat64() * Cautious(inputs))

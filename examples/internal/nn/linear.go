@@ -19,7 +19,8 @@ type Linear struct {
 
 // NewLinear returns a layer with random weights of the given deviation.
 func NewLinear(name string, in, out int, deviation float64, workers Workers, rng *rand.Rand) *Linear {
-	l := &Linear{Weight: newParam(name+".weight", in, out), Bias: newParam(name+".bias", out), in: in, out: out, workers: workers}
+	l := &Linear{Weight: newParam(name+".weight", in, out), Bias: newParam(name+".bias", out), in: in, out: out,
+		workers: workers}
 	for i := range l.Weight.Data {
 		l.Weight.Data[i] = float32(rng.NormFloat64() * deviation)
 	}

@@ -48,7 +48,8 @@ func TestTiledProductsEqualPlainOnes(t *testing.T) {
 				got, want := product()
 				for i := range want.Data {
 					if math.Abs(float64(got.Data[i]-want.Data[i])) > 1e-4 {
-						t.Fatalf("%s %v with %d workers: element %d is %v, want %v", name, tc, w, i, got.Data[i], want.Data[i])
+						t.Fatalf("%s %v with %d workers: element %d is %v, want %v", name, tc, w, i, got.Data[i],
+							want.Data[i])
 					}
 				}
 			}

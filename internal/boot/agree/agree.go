@@ -72,7 +72,8 @@ func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	case a == nil && replaces:
 		return failed(rank, v, "the others have not waited for it"), nil
 	case a == nil:
-		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{}, newest: map[world.Rank]world.Rank{}}
+		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{},
+			newest: map[world.Rank]world.Rank{}}
 	}
 	switch {
 	case !replaces && !slices.Contains(a.members, rank):
@@ -104,7 +105,8 @@ func (t *Table) alien(members []wire.Span) (rank world.Rank, has bool) {
 func refusal(rank world.Rank, v *wire.Vote, format string, args ...any) (*Decision, error) {
 	why := fmt.Sprintf(format, args...)
 	return failed(rank, v, "its vote does not count: "+why[:min(len(why), 1000)]),
-		fmt.Errorf("the vote of rank %d in %v %d of communicator %d does not count: %s", rank, v.Kind, v.Seq, v.Comm, why)
+		fmt.Errorf("the vote of rank %d in %v %d of communicator %d does not count: %s", rank, v.Kind, v.Seq,
+			v.Comm, why)
 }
 
 // failed returns a failed decision for one rank.
@@ -137,7 +139,8 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 // wants none until a living member has voted: no rank could send a replacement the state.
 func (t *Table) Wanted() (all [][]Want) {
 	for k, a := range t.open {
-		if !a.replaces() || !slices.ContainsFunc(a.members, func(r world.Rank) bool { return !t.has(r) && a.votes[r] != nil }) {
+		if !a.replaces() || !slices.ContainsFunc(a.members,
+			func(r world.Rank) bool { return !t.has(r) && a.votes[r] != nil }) {
 			continue
 		}
 		var wants []Want

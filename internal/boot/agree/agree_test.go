@@ -12,7 +12,8 @@ import (
 )
 
 func vote(kind wire.VoteKind, seq, flags uint64, members ...world.Rank) *wire.Vote {
-	return &wire.Vote{Comm: 7, Seq: seq, Kind: kind, Flags: flags, Members: wire.Spans(members), Part: []byte{byte(flags)}}
+	return &wire.Vote{Comm: 7, Seq: seq, Kind: kind, Flags: flags, Members: wire.Spans(members),
+		Part: []byte{byte(flags)}}
 }
 
 // must passes a vote that is one.
@@ -118,14 +119,16 @@ func TestVotesThatCannotBeAreErrors(t *testing.T) {
 		v     *wire.Vote
 		wants string
 	}{
-		"a stranger":                      {2, vote(wire.Agree, 1, 1, 0, 1), "its members are [0 1]"},
-		"members that the job has not":    {0, vote(wire.Shrink, 9, 1, 0, 18, 19, 20), "it names rank 20 as a member: want ranks 0 to 19"},
+		"a stranger": {2, vote(wire.Agree, 1, 1, 0, 1), "its members are [0 1]"},
+		"members that the job has not": {0, vote(wire.Shrink, 9, 1, 0, 18, 19, 20),
+			"it names rank 20 as a member: want ranks 0 to 19"},
 		"members far beyond those it has": {0, vote(wire.Shrink, 9, 1, 0, 500), "it names rank 500 as a member"},
 	} {
 		d, err := table.Vote(c.by, c.v)
 		if err == nil || !strings.Contains(err.Error(), c.wants) || d == nil || !strings.Contains(d.Failed, c.wants) ||
 			d.Seq != c.v.Seq || len(d.Living) != 1 || d.Living[0].Rank != c.by {
-			t.Errorf("the vote of %s: %+v, %v; want an error and a failed outcome for rank %d alone with %q", what, d, err, c.by, c.wants)
+			t.Errorf("the vote of %s: %+v, %v; want an error and a failed outcome for rank %d alone with %q", what, d,
+				err, c.by, c.wants)
 		}
 	}
 	if d, err := table.Vote(20, vote(wire.Agree, 1, 1, 0, 1)); d != nil || err == nil {
@@ -200,13 +203,15 @@ func TestEachRestoreIsDecidedOnce(t *testing.T) {
 		switch {
 		case d.Failed != "":
 			outcomes[d.Failed]++
-		case len(d.Replaced) != len(d.Dead) || !slices.ContainsFunc(d.Living, func(v wire.Voter) bool { return v.Rank < 4 }):
+		case len(d.Replaced) != len(d.Dead) ||
+			!slices.ContainsFunc(d.Living, func(v wire.Voter) bool { return v.Rank < 4 }):
 			t.Fatalf("seed %d: %+v", seed, d.Outcome)
 		default:
 			outcomes["ok"]++
 		}
 	}
-	if outcomes["ok"] == 0 || outcomes["no place"] == 0 || outcomes["no member is left that has the state"] == 0 || len(outcomes) != 3 {
+	if outcomes["ok"] == 0 || outcomes["no place"] == 0 || outcomes["no member is left that has the state"] == 0 ||
+		len(outcomes) != 3 {
 		t.Errorf("outcomes: %v", outcomes)
 	}
 }

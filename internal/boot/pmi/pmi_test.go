@@ -14,9 +14,11 @@ func TestParseReadsWhatLaunchersWrite(t *testing.T) {
 		want *Command
 	}{
 		{"cmd=barrier_out rc=0\n", New("barrier_out", "rc", "0")},
-		{"cmd=maxes rc=0 kvsname_max=256  keylen_max=64 vallen_max=1024", New("maxes", "rc", "0", "kvsname_max", "256", "keylen_max", "64", "vallen_max", "1024")},
+		{"cmd=maxes rc=0 kvsname_max=256  keylen_max=64 vallen_max=1024",
+			New("maxes", "rc", "0", "kvsname_max", "256", "keylen_max", "64", "vallen_max", "1024")},
 		// MPICH's hydra 4.1 and 4.2 add a word that breaks clients which take the rest of the line.
-		{"cmd=get_result rc=0 value=a=b,(c) found=TRUE\n", New("get_result", "rc", "0", "value", "a=b,(c)", "found", "TRUE")},
+		{"cmd=get_result rc=0 value=a=b,(c) found=TRUE\n",
+			New("get_result", "rc", "0", "value", "a=b,(c)", "found", "TRUE")},
 		{"cmd=abort exitcode=13 message=no disk here", New("abort", "exitcode", "13", "message", "no disk here")},
 		{"cmd=get_result value=\r\n", New("get_result", "value", "")},
 		{"cmd=finalize", New("finalize")},
@@ -26,7 +28,8 @@ func TestParseReadsWhatLaunchersWrite(t *testing.T) {
 			t.Errorf("Parse(%q) = %+v, %v; want %+v", tt.line, got, err, tt.want)
 		}
 	}
-	for _, line := range []string{"", "  \n", "hello", "cmd=", "rc=0 cmd=x", "cmd=x stray", "cmd=x =1", "000012cmd=fullinit;"} {
+	for _, line := range []string{"", "  \n", "hello", "cmd=", "rc=0 cmd=x", "cmd=x stray", "cmd=x =1",
+		"000012cmd=fullinit;"} {
 		if m, err := Parse([]byte(line)); err == nil {
 			t.Errorf("Parse(%q) = %+v, want an error", line, m)
 		}

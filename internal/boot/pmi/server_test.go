@@ -18,7 +18,9 @@ type fakeHost struct {
 
 func newFakeHost(t *testing.T) *fakeHost {
 	h := &fakeHost{T: t}
-	h.Server = Server{Callbacks: h, JobID: "j", Size: 4, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}}, Clients: []*Client{{Rank: 2}, {Rank: 3, Program: 1}}}
+	h.Server = Server{Callbacks: h, JobID: "j", Size: 4,
+		Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
+		Clients:   []*Client{{Rank: 2}, {Rank: 3, Program: 1}}}
 	return h
 }
 
@@ -56,9 +58,12 @@ func (h *fakeHost) send(client int, lines ...string) {
 
 func TestWhatIsPutCanBeGotAfterTheBarrier(t *testing.T) {
 	h := newFakeHost(t)
-	h.send(0, "cmd=init pmi_version=1 pmi_subversion=1", "cmd=put kvsname=kvs_j key=k value=v", "cmd=get kvsname=kvs_j key=k", "cmd=barrier_in")
-	h.expect("2: cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1", "2: cmd=put_result rc=0", "2: cmd=get_result rc=1 msg=key_not_found")
-	if got := h.Clients[0].Doing(); got != "is in MPI_Init and waits for other ranks" || h.Clients[1].State() != Silent {
+	h.send(0, "cmd=init pmi_version=1 pmi_subversion=1", "cmd=put kvsname=kvs_j key=k value=v",
+		"cmd=get kvsname=kvs_j key=k", "cmd=barrier_in")
+	h.expect("2: cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1", "2: cmd=put_result rc=0",
+		"2: cmd=get_result rc=1 msg=key_not_found")
+	if got := h.Clients[0].Doing(); got != "is in MPI_Init and waits for other ranks" ||
+		h.Clients[1].State() != Silent {
 		t.Errorf("%q, state %d of the other", got, h.Clients[1].State())
 	}
 	h.send(0, "cmd=barrier_in") // is in it
@@ -66,8 +71,10 @@ func TestWhatIsPutCanBeGotAfterTheBarrier(t *testing.T) {
 	h.expect("3: cmd=put_result rc=0", `fence ["k" "v" "l" "w"]`)
 	h.Fenced([]string{"k", "v", "l", "w", "m", "x"})
 	h.expect("2: cmd=barrier_out rc=0", "3: cmd=barrier_out rc=0")
-	h.send(1, "cmd=get kvsname=kvs_j key=m", "cmd=get kvsname=other key=m", "cmd=get kvsname=kvs_j key=PMI_process_mapping", "cmd=finalize")
-	h.expect("3: cmd=get_result rc=0 value=x", "3: cmd=get_result rc=1 msg=key_not_found", "3: cmd=get_result rc=0 value=(vector,(0,2,2))", "3: cmd=finalize_ack rc=0")
+	h.send(1, "cmd=get kvsname=kvs_j key=m", "cmd=get kvsname=other key=m",
+		"cmd=get kvsname=kvs_j key=PMI_process_mapping", "cmd=finalize")
+	h.expect("3: cmd=get_result rc=0 value=x", "3: cmd=get_result rc=1 msg=key_not_found",
+		"3: cmd=get_result rc=0 value=(vector,(0,2,2))", "3: cmd=finalize_ack rc=0")
 	if h.Clients[1].State() != Finalized {
 		t.Errorf("state %d", h.Clients[1].State())
 	}
@@ -76,12 +83,13 @@ func TestWhatIsPutCanBeGotAfterTheBarrier(t *testing.T) {
 func TestRequestsThatAreRefused(t *testing.T) {
 	h := newFakeHost(t)
 	for line, want := range map[string]string{
-		"cmd=put kvsname=x key=k value=v":                                 "cmd=put_result rc=-1 msg=no such kvsname",
-		"cmd=put kvsname=kvs_j key= value=v":                              "cmd=put_result rc=-1 msg=key or value empty or too long",
-		"cmd=put kvsname=kvs_j key=PMI_k value=v":                         "cmd=put_result rc=-1 msg=keys that begin with PMI_ are reserved",
-		"cmd=put kvsname=kvs_j key=k value=" + strings.Repeat("v", 1<<11): "cmd=put_result rc=-1 msg=key or value empty or too long",
-		"cmd=publish_name service=s port=p":                               "cmd=publish_result rc=-1 msg=gompirun has no name service",
-		"cmd=dance":                                                       "cmd=dance_result rc=-1 msg=gompirun does not know this request",
+		"cmd=put kvsname=x key=k value=v":         "cmd=put_result rc=-1 msg=no such kvsname",
+		"cmd=put kvsname=kvs_j key= value=v":      "cmd=put_result rc=-1 msg=key or value empty or too long",
+		"cmd=put kvsname=kvs_j key=PMI_k value=v": "cmd=put_result rc=-1 msg=keys that begin with PMI_ are reserved",
+		"cmd=put kvsname=kvs_j key=k value=" + strings.Repeat("v",
+			1<<11): "cmd=put_result rc=-1 msg=key or value empty or too long",
+		"cmd=publish_name service=s port=p": "cmd=publish_result rc=-1 msg=gompirun has no name service",
+		"cmd=dance":                         "cmd=dance_result rc=-1 msg=gompirun does not know this request",
 	} {
 		h.send(0, line)
 		if len(h.seen) != 1 || strings.ReplaceAll(h.seen[0], "_", " ") != "2: "+strings.ReplaceAll(want, "_", " ") {

@@ -33,7 +33,8 @@ func (t *Contact) String() string {
 		addrs[i] = a.String()
 	}
 	return strings.Join([]string{
-		contactWord, base64.RawURLEncoding.EncodeToString(t.Secret[:]), t.Network, strconv.Itoa(t.Port), strings.Join(addrs, ","),
+		contactWord, base64.RawURLEncoding.EncodeToString(t.Secret[:]), t.Network, strconv.Itoa(t.Port),
+		strings.Join(addrs, ","),
 	}, "/")
 }
 
@@ -41,7 +42,8 @@ func (t *Contact) String() string {
 func ParseContact(s string) (*Contact, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 || parts[0] != contactWord {
-		return nil, fmt.Errorf("%.20q... does not lead to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0], contactWord)
+		return nil, fmt.Errorf("%.20q... does not lead to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0],
+			contactWord)
 	}
 	t := &Contact{Network: parts[2]}
 	secret, err := base64.RawURLEncoding.DecodeString(parts[1])

@@ -98,13 +98,15 @@ func TestNoProcessWithoutTheSecretGetsIn(t *testing.T) {
 // Loopback leads to rank 0 from its own network alone, and is tried first there.
 func TestAContactsLoopbackIsForItsOwnNetwork(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.7")
-	for network, want := range map[string][][]string{network(): {{"127.0.0.1:4000"}, {"192.0.2.7:4000"}}, "another": {{"192.0.2.7:4000"}}} {
+	for network, want := range map[string][][]string{network(): {{"127.0.0.1:4000"}, {"192.0.2.7:4000"}},
+		"another": {{"192.0.2.7:4000"}}} {
 		at, err := (&Contact{Network: network, Port: 4000, Addrs: []netip.Addr{addr}}).Endpoints()
 		if err != nil || !slices.EqualFunc(at, want, slices.Equal) {
 			t.Errorf("rank 0 is on network %s: tried at %v, %v; want %v", network, at, err, want)
 		}
 	}
-	if at, err := (&Contact{Network: "another", Port: 4000}).Endpoints(); err == nil || !strings.Contains(err.Error(), "loopback alone") {
+	if at, err := (&Contact{Network: "another", Port: 4000}).Endpoints(); err == nil ||
+		!strings.Contains(err.Error(), "loopback alone") {
 		t.Errorf("a rank 0 on loopback of another network: tried at %v, %v", at, err)
 	}
 }
@@ -118,7 +120,8 @@ func FuzzContact(f *testing.F) {
 			return
 		}
 		b, err := ParseContact(a.String())
-		if err != nil || a.Secret != b.Secret || a.Network != b.Network || a.Port != b.Port || !slices.Equal(a.Addrs, b.Addrs) {
+		if err != nil || a.Secret != b.Secret || a.Network != b.Network || a.Port != b.Port ||
+			!slices.Equal(a.Addrs, b.Addrs) {
 			t.Fatalf("%q came back as %q, %v", s, b, err)
 		}
 	})

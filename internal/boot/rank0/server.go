@@ -84,7 +84,8 @@ func Handshake(secret *[32]byte) seal.Handshake {
 
 // New starts a server for size ranks, and returns rank 0's own connection.
 func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*Server, net.Conn) {
-	s := &Server{size: size, secret: secret, job: job, ln: ln, allJoined: met, ranks: make([]*rankConn, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
+	s := &Server{size: size, secret: secret, job: job, ln: ln, allJoined: met, ranks: make([]*rankConn, size),
+		cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
 	near, far := net.Pipe()
 	go s.serve(&rankConn{rank: 0, conn: far}) // until rank 0 leaves
 	go s.accept()
@@ -93,11 +94,12 @@ func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*S
 
 // accept lets the ranks of the job in until all have joined, or the server is closed.
 func (s *Server) accept() {
-	d := sockets.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate, OnError: func(err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.acceptErr = err
-	}}
+	d := sockets.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate,
+		OnError: func(err error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.acceptErr = err
+		}}
 	d.Serve(s.ln)
 }
 
@@ -162,7 +164,8 @@ func (s *Server) handle(g *rankConn, m wire.Message) error {
 		s.revoked[m.Comm] = true
 		s.broadcast(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
 	case *wire.Abort:
-		s.broadcast(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})
+		s.broadcast(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank,
+			m.Code, m.Reason)})
 	case *wire.Leave:
 		g.left = true
 		if !g.hasCard {
@@ -281,7 +284,8 @@ func (s *Server) GiveUp(after time.Duration) {
 	if len(missing) == 0 {
 		return
 	}
-	text := fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), s.size, after.Round(time.Second), missing[0])
+	text := fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), s.size,
+		after.Round(time.Second), missing[0])
 	if s.acceptErr != nil {
 		text += fmt.Sprintf("; rank 0 could not accept connections: %v", s.acceptErr)
 	}

@@ -23,7 +23,8 @@ const (
 // A Message is a pointer to one of the structs below.
 type Message interface{ fields(*Codec) }
 
-var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{}, &Abort{}, &Welcome{}, &Cards{}, &Died{}, &Revoked{}, &Terminate{},
+var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{}, &Abort{}, &Welcome{}, &Cards{},
+	&Died{}, &Revoked{}, &Terminate{},
 	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{}, &Detached{})
 
 // Append appends m's frame.

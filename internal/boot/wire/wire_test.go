@@ -21,7 +21,8 @@ func examples() []Message {
 		&Abort{Code: -3, Reason: "no disk"},
 		&Welcome{
 			Rank: 5, Size: 1 << 20, LocalRank: 1, LocalSize: 64, Node: 3, JobID: "id", Secret: [32]byte{1, 31: 2},
-			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"}, Watch: true, Recover: true, Spares: 2, Invited: true, Invite: Invite{Comm: 9, Seq: 1, Members: []Span{{3, 1}, {0, 2}}},
+			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"}, Watch: true, Recover: true,
+			Spares: 2, Invited: true, Invite: Invite{Comm: 9, Seq: 1, Members: []Span{{3, 1}, {0, 2}}},
 		},
 		&Welcome{Size: 1, LocalSize: 1, SegmentSocket: "@00a1b"},
 		&Cards{Data: [][]byte{{1}, {}, []byte(strings.Repeat("x", MaxCard))}},
@@ -33,8 +34,10 @@ func examples() []Message {
 		&Inquire{Rank: 6},
 		&Left{Rank: 6},
 		&Detached{Rank: 6},
-		&Vote{Comm: 1 << 63, Seq: 2, Kind: Shrink, Flags: math.MaxUint64, Members: []Span{{0, 3}, {7, 1}}, Part: []byte("part")},
-		&Outcome{Comm: 1, Seq: 2, Flags: 6, Living: []Voter{{3, []byte("part")}, {4, []byte{}}}, Dead: []world.Rank{1, 5}, Differ: "x"},
+		&Vote{Comm: 1 << 63, Seq: 2, Kind: Shrink, Flags: math.MaxUint64, Members: []Span{{0, 3}, {7, 1}},
+			Part: []byte("part")},
+		&Outcome{Comm: 1, Seq: 2, Flags: 6, Living: []Voter{{3, []byte("part")}, {4, []byte{}}},
+			Dead: []world.Rank{1, 5}, Differ: "x"},
 		&Outcome{Dead: []world.Rank{1}, Replaced: []Replacement{{1, 8, []byte("card")}}, Failed: "y"},
 		&Closing{},
 		&Describe{},
@@ -169,7 +172,8 @@ func TestParseTakesOneWholeFrame(t *testing.T) {
 		}
 		for _, bad := range [][]byte{nil, frame[:len(frame)-1], append(frame, 0), append(frame, frame...)} {
 			if m, err := Parse(bad); !errors.Is(err, ErrFrame) {
-				t.Errorf("%T in %d bytes instead of %d: parsed %+v, error %v; want %v", want, len(bad), len(frame), m, err, ErrFrame)
+				t.Errorf("%T in %d bytes instead of %d: parsed %+v, error %v; want %v", want, len(bad), len(frame), m,
+					err, ErrFrame)
 			}
 		}
 	}

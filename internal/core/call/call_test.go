@@ -199,7 +199,8 @@ func TestNeedsAllIsWhereEveryRankNeedsEveryOther(t *testing.T) {
 		if s.p == 1 {
 			return
 		}
-		want := s.kind == calls.Barrier || s.kind != calls.ReduceScatter && s.kind != calls.Allgatherv && s.kind != calls.Alltoallv
+		want := s.kind == calls.Barrier || s.kind != calls.ReduceScatter && s.kind != calls.Allgatherv &&
+			s.kind != calls.Alltoallv
 		for r := range s.p {
 			for q := range s.p {
 				want = want && (s.kind == calls.Barrier || r == q || len(s.received(r, q)) > 0)
@@ -224,7 +225,8 @@ func TestAnyKindCanBePrinted(t *testing.T) {
 }
 
 func TestRulesAreThoseOfEqualBlocks(t *testing.T) {
-	names := map[calls.Kind]calls.Kind{calls.ReduceScatterBlock: calls.ReduceScatter, calls.Allgatherv: calls.Allgather, calls.Exscan: calls.Scan}
+	names := map[calls.Kind]calls.Kind{calls.ReduceScatterBlock: calls.ReduceScatter, calls.Allgatherv: calls.Allgather,
+		calls.Exscan: calls.Scan}
 	samples(func(s *sample) {
 		want, ok := names[s.kind]
 		if !ok {

@@ -46,7 +46,8 @@ func (c *Call) Check(rank, ranks int) error {
 		return fmt.Errorf("send has %v elements and recv %v: want one type", c.Send.Type(), c.Recv.Type())
 	}
 	if c.Type == mem.Opaque && c.Recv.Type() == mem.Opaque && !mem.Alike(c.Send, c.Recv) {
-		return fmt.Errorf("send has elements of %d bytes and recv of %d: want one size", c.Send.ElemSize(), c.Recv.ElemSize())
+		return fmt.Errorf("send has elements of %d bytes and recv of %d: want one size", c.Send.ElemSize(),
+			c.Recv.ElemSize())
 	}
 	if t.Send.Layout != calls.Whole || t.Recv.Layout != calls.Whole || c.Send.Len() != c.Recv.Len() {
 		if err := c.checkLengths(t, rank, ranks); err != nil {
@@ -135,7 +136,8 @@ func checkLength(what string, got int, of string, want int) error {
 // nil displacements mean that the blocks follow each other.
 func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 	if len(counts) != ranks || displs != nil && len(displs) != ranks {
-		return fmt.Errorf("%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, ranks)
+		return fmt.Errorf("%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts),
+			len(displs), what, ranks)
 	}
 	end := 0
 	for i, k := range counts {
@@ -143,7 +145,8 @@ func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 			end = displs[i]
 		}
 		if k < 0 || end < 0 || end > n || k > n-end {
-			return fmt.Errorf("block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, k, end, n)
+			return fmt.Errorf("block %d of %s has %d elements from %d on: want it inside the %d there are", i,
+				what, k, end, n)
 		}
 		end += k
 	}

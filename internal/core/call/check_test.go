@@ -33,8 +33,10 @@ func TestCheckAcceptsWhatIsRight(t *testing.T) {
 // One thing is wrong at a time. It is found where the arguments mean something, and only
 // there.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
-	gaps := map[calls.Kind][2]bool{calls.Allgatherv: {false, true}, calls.Gatherv: {false, true}, calls.Scatterv: {true, false}, calls.Alltoallv: {true, true}}
-	reduces := []calls.Kind{calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scan, calls.Exscan}
+	gaps := map[calls.Kind][2]bool{calls.Allgatherv: {false, true}, calls.Gatherv: {false, true},
+		calls.Scatterv: {true, false}, calls.Alltoallv: {true, true}}
+	reduces := []calls.Kind{calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scan,
+		calls.Exscan}
 	faults := []struct {
 		what  string
 		make  func(c *Call)
@@ -150,7 +152,8 @@ func TestOverlapsAreThoseInPlace(t *testing.T) {
 func (s *sample) checkOverwrites(t *testing.T, r int, apart bool) {
 	t.Helper()
 	c, want := s.calls[r], false
-	if slices.Contains([]calls.Kind{calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scatter, calls.Scatterv, calls.Alltoall}, s.kind) {
+	if slices.Contains([]calls.Kind{calls.ReduceScatter, calls.ReduceScatterBlock, calls.Scatter, calls.Scatterv,
+		calls.Alltoall}, s.kind) {
 		shift := (int(c.Recv.Addr()) - int(c.Send.Addr())) / 4
 		for to := range s.p {
 			for i := range s.sent(r, to) {
@@ -197,14 +200,21 @@ func TestErrorsQuoteWhatIsWrong(t *testing.T) {
 		{new(Call).ReduceScatter(vec(5), vec(2), []int{2, 2}, sum), "send has 5 elements: want 4 (sum of counts)"},
 		{new(Call).Alltoall(vec(5), vec(5)), "send has 5 elements: want a multiple of the 2 ranks"},
 		{new(Call).Scatterv(0, four, vec(3), []int{2, 2}, nil), "recv has 3 elements: want 2 (counts[rank])"},
-		{new(Call).Gatherv(0, vec(2), four, []int{2}, nil), "1 counts and 0 displacements for recv: want 2, displacements may be nil"},
-		{new(Call).Gatherv(0, vec(2), four, []int{2, 3}, nil), "block 1 of recv has 3 elements from 2 on: want it inside the 4 there are"},
-		{new(Call).Alltoallv(four, []int{2, 2}, nil, four, []int{1, 2}, nil), "counts[rank] has 1 elements: want 2 (sendCounts[rank])"},
-		{new(Call).Gatherv(0, mem.HostBytes(mem.F64, 0, nil), four, []int{0, 4}, nil), "send has float64 elements and recv int32: want one type"},
-		{new(Call).Scatterv(0, four, mem.HostBytes(mem.F64, 0, nil), []int{0, 4}, nil), "send has int32 elements and recv float64: want one type"},
+		{new(Call).Gatherv(0, vec(2), four, []int{2}, nil),
+			"1 counts and 0 displacements for recv: want 2, displacements may be nil"},
+		{new(Call).Gatherv(0, vec(2), four, []int{2, 3}, nil),
+			"block 1 of recv has 3 elements from 2 on: want it inside the 4 there are"},
+		{new(Call).Alltoallv(four, []int{2, 2}, nil, four, []int{1, 2}, nil),
+			"counts[rank] has 1 elements: want 2 (sendCounts[rank])"},
+		{new(Call).Gatherv(0, mem.HostBytes(mem.F64, 0, nil), four, []int{0, 4}, nil),
+			"send has float64 elements and recv int32: want one type"},
+		{new(Call).Scatterv(0, four, mem.HostBytes(mem.F64, 0, nil), []int{0, 4}, nil),
+			"send has int32 elements and recv float64: want one type"},
 		{new(Call).Allreduce(four, four.Slice(1, 4), sum), "recv has 3 elements: want 4 (send)"},
-		{new(Call).Allgather(four.Slice(1, 3), four), "send and recv overlap: want send to be this rank's block of recv, or apart from it"},
-		{new(Call).Scatter(0, four, four.Slice(1, 3)), "send and recv overlap: want recv to be this rank's block of send, or apart from it"},
+		{new(Call).Allgather(four.Slice(1, 3), four),
+			"send and recv overlap: want send to be this rank's block of recv, or apart from it"},
+		{new(Call).Scatter(0, four, four.Slice(1, 3)),
+			"send and recv overlap: want recv to be this rank's block of send, or apart from it"},
 	} {
 		if err := x.c.Check(0, 2); fmt.Sprint(err) != x.want {
 			t.Errorf("%v: %v: want %s", x.c.Fingerprint, err, x.want)

@@ -32,7 +32,8 @@ func (f *Fingerprint) Words() (a, b uint64) {
 
 // OfWords decodes the result of Words.
 func OfWords(a, b uint64) Fingerprint {
-	f := Fingerprint{Kind: calls.Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Of: calls.Kind(a >> 24), Count: int64(b)}
+	f := Fingerprint{Kind: calls.Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Of: calls.Kind(a >> 24),
+		Count: int64(b)}
 	if f.Kind.Rooted() {
 		f.Root = int32(a >> 32)
 	} else {

@@ -27,8 +27,10 @@ const perBlock = 3 // elements of blocks that are equal
 
 // kinds are what users call.
 var kinds = []calls.Kind{
-	calls.Barrier, calls.Bcast, calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock, calls.Allgather, calls.Allgatherv,
-	calls.Gather, calls.Gatherv, calls.Scatter, calls.Scatterv, calls.Alltoall, calls.Alltoallv, calls.Scan, calls.Exscan,
+	calls.Barrier, calls.Bcast, calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock,
+	calls.Allgather, calls.Allgatherv,
+	calls.Gather, calls.Gatherv, calls.Scatter, calls.Scatterv, calls.Alltoall, calls.Alltoallv, calls.Scan,
+	calls.Exscan,
 }
 
 // samples calls f with every collective on a few ranks with every root.
@@ -109,7 +111,8 @@ func newSample(k calls.Kind, p, root int) *sample {
 		case calls.Alltoall:
 			c.Alltoall(vec(p*b), vec(p*b))
 		case calls.Alltoallv:
-			out, in := list(p, func(to int) int { return uneven(r, to) }), list(p, func(from int) int { return uneven(from, r) })
+			out, in := list(p, func(to int) int { return uneven(r, to) }),
+				list(p, func(from int) int { return uneven(from, r) })
 			outAt, outLen := scattered(out)
 			inAt, inLen := scattered(in)
 			c.Alltoallv(vec(outLen), out, outAt, vec(inLen), in, inAt)

@@ -51,8 +51,10 @@ func (s *sample) read(t *testing.T, parts []Transfer, r int, got map[move]int) {
 		}
 		for lo := 0; lo < 8; lo += step {
 			src, dst := parts[j].Out(r, lo, step), me.In(j, lo, step)
-			if src.Len() != dst.Len() || len(parts[j].OutBytes(r, lo, step)) != src.Size() || len(me.InBytes(j, lo, step)) != dst.Size() {
-				t.Fatalf("%s: rank %d has %d elements from %d on where %d are read", s.on(r), j, src.Len(), lo, dst.Len())
+			if src.Len() != dst.Len() || len(parts[j].OutBytes(r, lo, step)) != src.Size() ||
+				len(me.InBytes(j, lo, step)) != dst.Size() {
+				t.Fatalf("%s: rank %d has %d elements from %d on where %d are read", s.on(r), j, src.Len(),
+					lo, dst.Len())
 			}
 			if lo == 0 && src.Len() > 0 && index(parts[j].Send, src) != parts[j].Start(r) {
 				t.Errorf("%s: the block of rank %d starts at %d", s.on(r), j, parts[j].Start(r))
@@ -85,8 +87,10 @@ func TestLengthsOfTransfersAgree(t *testing.T) {
 				if len(sent) > 1 {
 					toReceiver = sent[r]
 				}
-				if want := len(s.received(r, parts[r].Lo+i)); toReceiver != n || n != want || longest != slices.Max(sent) {
-					t.Errorf("%s: rank %d sends %d elements, of at most %d, and %d are expected, want %d", s.on(r), parts[r].Lo+i, toReceiver, longest, n, want)
+				if want := len(s.received(r, parts[r].Lo+i)); toReceiver != n || n != want ||
+					longest != slices.Max(sent) {
+					t.Errorf("%s: rank %d sends %d elements, of at most %d, and %d are expected, want %d", s.on(r),
+						parts[r].Lo+i, toReceiver, longest, n, want)
 				}
 				if b := s.calls[r].Block(n); b != (Block{int64(4 * n), mem.I32}) {
 					t.Errorf("%s: the word %d is of %v", s.on(r), n, b)

@@ -19,7 +19,8 @@ func Alltoall(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 // Alltoallv is Alltoall with blocks of any length at any place, packed where
 // displs is nil: rank r's sendCounts[i] is rank i's recvCounts[r]. In place:
 // recv is send, and so are counts and displs.
-func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts, recvDispls []int) error {
+func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts,
+	recvDispls []int) error {
 	return alltoallPairwise(p, placed(p, sendCounts, sendDispls), placed(p, recvCounts, recvDispls), send, recv)
 }
 

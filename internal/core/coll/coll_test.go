@@ -72,7 +72,8 @@ func sumsFor(m path.Method) []sum {
 
 // reduction runs a reducing call on n elements that leaves outLen elements in
 // recv, which is send's elements from offset on if inPlace, and compares.
-func (tr trial) reduction(a *answers, outLen, offset int, inPlace bool, want mem.Buffer, call func(send, recv mem.Buffer) error) error {
+func (tr trial) reduction(a *answers, outLen, offset int, inPlace bool, want mem.Buffer,
+	call func(send, recv mem.Buffer) error) error {
 	mine := a.in[tr.me]
 	send, intact := fenced(mine.Type(), mine.Len())
 	copy(send.HostSlice(), mine.HostSlice())
@@ -213,9 +214,10 @@ func TestReduceScatterAgreesWithReference(t *testing.T) {
 			for _, n := range []int{0, 1, 3, 64} {
 				a, lo := o.ask(s, n*p), n*tr.me
 				for _, offset := range []int{-1, lo, 0} {
-					err := tr.reduction(a, n, offset, offset >= 0, a.total.Slice(lo, lo+n), func(send, recv mem.Buffer) error {
-						return ReduceScatterBlock(tr, tr.alg, send, recv, s.op)
-					})
+					err := tr.reduction(a, n, offset, offset >= 0, a.total.Slice(lo, lo+n),
+						func(send, recv mem.Buffer) error {
+							return ReduceScatterBlock(tr, tr.alg, send, recv, s.op)
+						})
 					if err != nil {
 						return fmt.Errorf("blocks of %d, at %d: %w", n, offset, err)
 					}

@@ -23,13 +23,17 @@ func TestSmallCallsTakeNoMemory(t *testing.T) {
 	buf, all := alloc(mem.F32, 2), alloc(mem.F32, 12)
 	for _, p := range []Peers{&idle{1, 2}, &idle{2, 6}} {
 		calls := map[string]func() error{
-			"barrier":       func() error { return Barrier(p, path.Dissemination) },
-			"bcast":         func() error { return Bcast(p, path.Binomial, 0, buf) },
-			"reduce":        func() error { return Reduce(p, path.Binomial, 0, buf, buf, call.Op{Kind: mem.Sum}) },
-			"allreduce":     func() error { return Allreduce(p, path.RecursiveDoubling, buf, buf, call.Op{Kind: mem.Sum}) },
-			"reducescatter": func() error { return ReduceScatterBlock(p, path.Circulant, all, buf, call.Op{Kind: mem.Sum}) },
-			"allgather":     func() error { return Allgather(p, path.Circulant, buf, all.Slice(0, 2*p.Size())) },
-			"scan":          func() error { return Scan(p, path.RecursiveDoubling, buf, buf, call.Op{Kind: mem.Sum}) },
+			"barrier": func() error { return Barrier(p, path.Dissemination) },
+			"bcast":   func() error { return Bcast(p, path.Binomial, 0, buf) },
+			"reduce":  func() error { return Reduce(p, path.Binomial, 0, buf, buf, call.Op{Kind: mem.Sum}) },
+			"allreduce": func() error {
+				return Allreduce(p, path.RecursiveDoubling, buf, buf, call.Op{Kind: mem.Sum})
+			},
+			"reducescatter": func() error {
+				return ReduceScatterBlock(p, path.Circulant, all, buf, call.Op{Kind: mem.Sum})
+			},
+			"allgather": func() error { return Allgather(p, path.Circulant, buf, all.Slice(0, 2*p.Size())) },
+			"scan":      func() error { return Scan(p, path.RecursiveDoubling, buf, buf, call.Op{Kind: mem.Sum}) },
 		}
 		for name, call := range calls {
 			if n := testing.AllocsPerRun(20, func() {

@@ -86,7 +86,8 @@ func (w *world) run(t *testing.T, body func(r *rank) error) {
 		wg.Wait()
 		for _, r := range w.ranks {
 			if len(r.sends)+len(r.receives) > 0 {
-				t.Errorf("rank %d of %d left %d sends and %d receives without waiting", r.me, len(w.ranks), len(r.sends), len(r.receives))
+				t.Errorf("rank %d of %d left %d sends and %d receives without waiting", r.me, len(w.ranks),
+					len(r.sends), len(r.receives))
 			}
 			for from, q := range r.inbox {
 				if len(q) > 0 {

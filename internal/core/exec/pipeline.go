@@ -28,7 +28,8 @@ const pipeDepth = 8
 // received data could overwrite data that is yet to be sent. Short blocks are staged: a single copy
 // of all blocks costs less than a copy of each.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
-	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) && !from.IsScattered() && !to.IsScattered()
+	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) &&
+		!from.IsScattered() && !to.IsScattered()
 }
 
 // inPart runs a part of a collective, and then takes back its scratch for the next part.
@@ -114,7 +115,8 @@ func (f *pipeline) do(st *Pool) (err error) {
 	if f.chunks == 1 {
 		return f.alone(st)
 	}
-	empty, loaded, finished := make(chan mem.Buffer, pipeDepth), make(chan mem.Buffer, pipeDepth), make(chan mem.Buffer, pipeDepth)
+	empty, loaded, finished := make(chan mem.Buffer, pipeDepth), make(chan mem.Buffer, pipeDepth),
+		make(chan mem.Buffer, pipeDepth)
 	for range min(f.chunks, pipeDepth) {
 		slot, err := st.Lend(f.space, f.slot)
 		if err != nil {

@@ -31,7 +31,8 @@ func TestRanksExchangeOnceWhereTheirBuffersAre(t *testing.T) {
 					return h.Break(err)
 				}
 			}
-			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large}, new(path.Rules))
+			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large},
+				new(path.Rules))
 			shared := shmcoll.New(*team, h.Heaps, nil, paths)
 			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared}
 			x.NCCL = NewNCCL(x, 0, nil, nil)
@@ -42,7 +43,8 @@ func TestRanksExchangeOnceWhereTheirBuffersAre(t *testing.T) {
 				return h.Break(err)
 			}
 			if n := shared.Last(); p.Via != test.want || n != 1 {
-				return fmt.Errorf("%d ranks on a device: %v, after %d steps: want %v, after 1", test.onDevice, p, n, test.want)
+				return fmt.Errorf("%d ranks on a device: %v, after %d steps: want %v, after 1", test.onDevice, p,
+					n, test.want)
 			}
 			return nil
 		})

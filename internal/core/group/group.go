@@ -156,7 +156,8 @@ func (g Group) Check(parent Group, me int, all []int64) error {
 	in := g.Translate(parent)
 	for _, r := range in {
 		if memberOf(all, r).Color != g.Color() {
-			return fmt.Errorf("%w: rank %d makes a group of %v, but rank %d a different one", liveness.ErrMismatch, me, in, r)
+			return fmt.Errorf("%w: rank %d makes a group of %v, but rank %d a different one",
+				liveness.ErrMismatch, me, in, r)
 		}
 	}
 	given := map[int64]int{}

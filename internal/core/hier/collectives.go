@@ -85,7 +85,8 @@ func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) erro
 		return err
 	}
 	if c.me.member == leader {
-		if err := c.between(c.leaders, new(call.Call).ReduceScatterBlock(c.byHost(all, n), mine, op.Base())); err != nil {
+		if err := c.between(c.leaders, new(call.Call).ReduceScatterBlock(c.byHost(all, n), mine,
+			op.Base())); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, c.all.Size()); err != nil {
@@ -101,7 +102,8 @@ func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) err
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
 	for h := range c.hosts {
-		if err := c.inside(c.fresh().ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base())); err != nil {
+		if err := c.inside(c.fresh().ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n),
+			op.Base())); err != nil {
 			return err
 		}
 	}

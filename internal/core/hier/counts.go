@@ -19,7 +19,8 @@ type division struct {
 }
 
 func newDivision(ranks, members, hosts int) division {
-	return division{ranks: make([]int, ranks), starts: make([]int, ranks), members: make([]int, members), hosts: make([]int, hosts)}
+	return division{ranks: make([]int, ranks), starts: make([]int, ranks), members: make([]int, members),
+		hosts: make([]int, hosts)}
 }
 
 // divide gives each rank as many elements as counts says.

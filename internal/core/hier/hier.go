@@ -133,7 +133,8 @@ func Shape(hosts [][]int) (even, packed bool) {
 // host, by the Selector inside, and is nil if the rank is alone there. The Selector over chooses
 // the algorithms between hosts.
 func New(hosts *Hosts, all coll.Peers, shared Shared, inside, over *path.Selector) *Collectives {
-	c := &Collectives{Hosts: hosts, all: all, me: hosts.positions[all.Rank()], shared: shared, inner: inside, over: over}
+	c := &Collectives{Hosts: hosts, all: all, me: hosts.positions[all.Rank()], shared: shared,
+		inner: inside, over: over}
 	c.counts = make([]int, len(c.members()))
 	c.alone = &coll.Subset{Peers: all, Ranks: c.members()}
 	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(c.hosts)), Me: c.me.host}

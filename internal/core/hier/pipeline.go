@@ -50,7 +50,8 @@ type stages struct{ in, between, out stage }
 
 // A schedule is the stages of a collective.
 type schedule struct {
-	rails  bool                    // the ranks of all rails exchange messages, each of its share, instead of the leaders
+	// the ranks of all rails exchange messages, each of its share, instead of the leaders
+	rails  bool
 	chain  func(v *pipeline) error // instead of the stage between, where the Path has a chain of hosts
 	copied stages
 	open   stages // instead of copied, where the members of a host see each other's vectors

@@ -27,7 +27,8 @@ func recorded(log *[]string, waits int) *pipeline {
 			return nil
 		}
 	}
-	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, exchanges: true, chunk: 2, chunks: 3, send: mem.Of(make([]byte, 5))}
+	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, exchanges: true, chunk: 2, chunks: 3,
+		send: mem.Of(make([]byte, 5))}
 	start := record("start")
 	v.stages = stages{in: record("in"), out: record("out"), between: func(v *pipeline, p part) error {
 		err := start(v, p)

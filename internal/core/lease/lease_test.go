@@ -121,12 +121,14 @@ func TestReceivesPassInOrder(t *testing.T) {
 	l.TakeOver(func(r Receive) { got = append(got, r) })
 	want := []int{0, 3, 1, 4, 2} // what has arrived last
 	for i, r := range got {
-		if w := want[i]; r.Source != w || r.Tag != 10+w || r.Bytes != 8*w || r.Buf != uintptr(w) || r.Slot != 2 || r.Arrived != (w == 2) {
+		if w := want[i]; r.Source != w || r.Tag != 10+w || r.Bytes != 8*w || r.Buf != uintptr(w) || r.Slot != 2 ||
+			r.Arrived != (w == 2) {
 			t.Errorf("receive %d that was taken over is %+v: want that from %d", i, r, w)
 		}
 	}
 	if len(got) != len(want) || l.Holds() || l.passing {
-		t.Errorf("%d were taken over, and C holds some: %v, and some pass: %v; want 5, false, false", len(got), l.Holds(), l.passing)
+		t.Errorf("%d were taken over, and C holds some: %v, and some pass: %v; want 5, false, false", len(got),
+			l.Holds(), l.passing)
 	}
 	l.GiveBack(func() []int {
 		if !l.Holds() || !l.passing || l.claim() {
@@ -177,7 +179,8 @@ func TestWhatWasUsedIsLentAgain(t *testing.T) {
 // A Team comes back as C leaves it. What C has used is to be lent again, what it has not is not.
 func TestATeamComesBackAsCLeavesIt(t *testing.T) {
 	l := lender(t)
-	team := l.Team(3, &Loan{Me: 1, Blocks: make([]unsafe.Pointer, 2), Locals: make([]world.LocalRank, 2), Next: unsafe.Pointer(new(uint64))})
+	team := l.Team(3, &Loan{Me: 1, Blocks: make([]unsafe.Pointer, 2), Locals: make([]world.LocalRank, 2),
+		Next: unsafe.Pointer(new(uint64))})
 	if _, ok := team.TakeBack(); ok {
 		t.Error("a Team comes back that was not lent")
 	}
@@ -246,7 +249,8 @@ func TestTheLockOfAPartServesInOrder(t *testing.T) {
 	first, second, third := c.Arrive(), c.Arrive(), c.Arrive() // read, read, write
 	c.Begin(ForReading)
 	if !c.MayBegin(second, ForReading) || c.MayBegin(third, ForWriting) {
-		t.Errorf("behind a reader a reader may begin: %v, a writer: %v", c.MayBegin(second, ForReading), c.MayBegin(third, ForWriting))
+		t.Errorf("behind a reader a reader may begin: %v, a writer: %v", c.MayBegin(second, ForReading),
+			c.MayBegin(third, ForWriting))
 	}
 	c.Begin(ForReading)
 	late := c.Arrive()

@@ -55,7 +55,8 @@ func TestReceivesInGoAndC(t *testing.T) {
 			inC := int(c.Call("queues_take_recv", memory, uint64(source+2*slot), uint64(tag), uint64(100+slot)))
 			x := queues[slot].TakeRecv(source, tag)
 			if x == nil && inC != Held || x != nil && inC != x.Val.Place {
-				t.Fatalf("step %d: a message of source %d with tag %d goes to %+v in Go, to place %d in C", i, source, tag, x, inC)
+				t.Fatalf("step %d: a message of source %d with tag %d goes to %+v in Go, to place %d in C", i, source,
+					tag, x, inC)
 			}
 			if x != nil {
 				posted = slices.DeleteFunc(posted, func(y *match.Recv[Receive]) bool { return y == x })

@@ -60,7 +60,8 @@ const polled = 4096
 
 // NewWindow returns C's state for a window of parts, broken when the word broken is not 0.
 func NewWindow(parts []Part, broken *atomic.Bool) *Window {
-	return &Window{broken: unsafe.Pointer(broken), parts: unsafe.SliceData(parts), ranks: int32(len(parts)), Left: polled}
+	return &Window{broken: unsafe.Pointer(broken), parts: unsafe.SliceData(parts), ranks: int32(len(parts)),
+		Left: polled}
 }
 
 // Parts returns the parts, by rank.

@@ -34,11 +34,12 @@ type Operations interface {
 type Comm struct {
 	ID uint64
 
-	ranks    *Ranks
-	ops      Operations
-	members  []world.Rank         // by rank; nil: all, in order
-	index    map[world.Rank]int32 // the inverse; nil with members
-	counters []uint32             // each member's counter when the communicator was created, by rank; nil if not exchanged
+	ranks   *Ranks
+	ops     Operations
+	members []world.Rank         // by rank; nil: all, in order
+	index   map[world.Rank]int32 // the inverse; nil with members
+	// each member's counter when the communicator was created, by rank; nil if not exchanged
+	counters []uint32
 	rank     int
 	size     int
 	leavers  leavers

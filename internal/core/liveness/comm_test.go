@@ -50,8 +50,9 @@ func newRanks(t *testing.T) (*Ranks, *frames, *operations) {
 	table.Use(w)
 	k := new(Ranks)
 	k.Init(Config{
-		Size: 4, Host: func(world.Rank) string { return "host" }, Peers: table, Messages: o, Progress: new(progress.Engine),
-		Log: slog.New(slog.DiscardHandler),
+		Size: 4, Host: func(world.Rank) string { return "host" }, Peers: table, Messages: o,
+		Progress: new(progress.Engine),
+		Log:      slog.New(slog.DiscardHandler),
 	})
 	return k, w, o
 }

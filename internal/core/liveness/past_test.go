@@ -8,7 +8,8 @@ func TestOnlyTheLastIDsAreRemembered(t *testing.T) {
 		s.add(i, i)
 		s.add(i, 2*i)
 	}
-	if len(s.of) != recentIDs || s.has(2*recentIDs-1) || !s.has(2*recentIDs) || s.of[3*recentIDs-1] != 2*(3*recentIDs-1) {
+	if len(s.of) != recentIDs || s.has(2*recentIDs-1) || !s.has(2*recentIDs) ||
+		s.of[3*recentIDs-1] != 2*(3*recentIDs-1) {
 		t.Errorf("%d ids are remembered, want the last %d", len(s.of), recentIDs)
 	}
 }

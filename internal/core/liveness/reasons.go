@@ -52,9 +52,11 @@ func (e *MismatchError) Error() string {
 	case e.Call == e.PeerCall && e.Block == e.PeerBlock:
 		return fmt.Sprintf("before collective %d, %v, ranks %d and %d called different collectives, too long ago to say which", e.Seq, e.Call, e.Rank, e.Peer)
 	case e.Call == e.PeerCall:
-		return fmt.Sprintf("collective %d, %v: rank %d expected %v from rank %d, which sends %v", e.Seq, e.Call, e.Rank, e.Block, e.Peer, e.PeerBlock)
+		return fmt.Sprintf("collective %d, %v: rank %d expected %v from rank %d, which sends %v", e.Seq, e.Call, e.Rank,
+			e.Block, e.Peer, e.PeerBlock)
 	}
-	return fmt.Sprintf("collective %d: rank %d called %v, but rank %d called %v", e.Seq, e.Rank, e.Call, e.Peer, e.PeerCall)
+	return fmt.Sprintf("collective %d: rank %d called %v, but rank %d called %v", e.Seq, e.Rank, e.Call,
+		e.Peer, e.PeerCall)
 }
 
 // Is makes errors.Is(err, ErrMismatch) true.

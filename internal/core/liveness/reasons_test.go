@@ -17,8 +17,9 @@ var someReasons = []Reason{
 	{Rank: 1 << 30, Mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
 		Call:     call.Fingerprint{Kind: calls.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
 		PeerCall: call.Fingerprint{Kind: calls.Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
-	{Rank: 2, Mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: calls.Gatherv}, PeerCall: call.Fingerprint{Kind: calls.Gatherv},
-		Block: call.Block{Bytes: 1 << 41, Type: mem.F64}, PeerBlock: call.Block{Bytes: 3, Type: mem.I8}}},
+	{Rank: 2, Mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: calls.Gatherv},
+		PeerCall: call.Fingerprint{Kind: calls.Gatherv},
+		Block:    call.Block{Bytes: 1 << 41, Type: mem.F64}, PeerBlock: call.Block{Bytes: 3, Type: mem.I8}}},
 }
 
 func TestRevokeReasonsSurviveTheirTrip(t *testing.T) {

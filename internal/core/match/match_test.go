@@ -195,7 +195,8 @@ func (p *pair) compare() {
 		return groups
 	}
 	if !maps.EqualFunc(bySource(posted), bySource(p.n.posted), slices.Equal[[]*request]) {
-		p.t.Fatalf("after %d steps %d receives are queued, want %d, in order of age within each source", p.steps, len(posted), len(p.n.posted))
+		p.t.Fatalf("after %d steps %d receives are queued, want %d, in order of age within each source", p.steps,
+			len(posted), len(p.n.posted))
 	}
 }
 
@@ -228,7 +229,8 @@ func TestLongQueuesAgreeWithSearchInOrderOfAge(t *testing.T) {
 				recvs, messages, tags := p.q.recvs.active, p.q.messages.active, p.q.tags.active
 				p.step(op, byte(rng.IntN(256))%sources, byte(rng.IntN(256)))
 				for name, is := range map[string][2]bool{
-					"receives": {recvs, p.q.recvs.active}, "messages": {messages, p.q.messages.active}, "tags": {tags, p.q.tags.active},
+					"receives": {recvs, p.q.recvs.active}, "messages": {messages, p.q.messages.active},
+					"tags": {tags, p.q.tags.active},
 				} {
 					if is[0] != is[1] {
 						made[name]++

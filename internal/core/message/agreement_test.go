@@ -87,7 +87,8 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, text string)
 		sub := e.Open(id, nil)
 		defer sub.Close()
 		rd := round.Of(sub)
-		if err := callOnly(ctx, rd, call.Fingerprint{Kind: calls.Bcast, Type: mem.U8, Root: int32(ch.Rank())}); err != nil {
+		if err := callOnly(ctx, rd, call.Fingerprint{Kind: calls.Bcast, Type: mem.U8,
+			Root: int32(ch.Rank())}); err != nil {
 			return err
 		}
 		if ch.Rank() == 0 {

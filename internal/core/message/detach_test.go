@@ -63,7 +63,8 @@ func (d *detached) Detach(rank world.Rank) { d.all = append(d.all, rank) }
 func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, launcher := inproc.NewParker(), &teller{Boot: boot.Group(3)[0]}
-		e := message.New(message.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p, Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
+		e := message.New(message.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p,
+			Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 		tr := &detached{script: &script{sink: e}}
 		e.Use(tr)
 		ch, b := e.Open(1, nil), mem.Bytes(make([]byte, 8))
@@ -86,7 +87,8 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 			t.Errorf("%v is detached, the launcher is notified of %v; want rank 1", tr.all, launcher.detached)
 		}
 		for _, ch := range []*message.Channel{ch, e.Open(2, nil)} {
-			if err := ch.Err(); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "exited with status 3") {
+			if err := ch.Err(); !errors.Is(err, liveness.ErrRevoked) ||
+				!strings.Contains(err.Error(), "exited with status 3") {
 				t.Errorf("communicator %d: %v, want that rank 1 exited with status 3", ch.ID, err)
 			}
 			ch.Close()
@@ -105,7 +107,8 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 // Whoever the launcher's news has woken may go without a poll. The next to sleep takes the news.
 func TestArmTakesTheLaunchersNews(t *testing.T) {
 	launcher := &teller{Boot: boot.Group(2)[0]}
-	e := message.New(message.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
+	e := message.New(message.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher,
+		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 	ch := e.Open(1, nil)
 	launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
 	if e.Arm() || !errors.Is(ch.Err(), liveness.ErrRevoked) {

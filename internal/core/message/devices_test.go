@@ -159,7 +159,8 @@ func (p *purse) Return(mem.Space, mem.Buffer) {
 }
 
 // onDevices is run with a purse for each rank, all of whose chunks come back.
-func onDevices(t *testing.T, n int, fn func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error) {
+func onDevices(t *testing.T, n int, fn func(ctx context.Context, e *message.Engine, ch *message.Channel,
+	p *purse) error) {
 	t.Helper()
 	purses := make([]purse, n)
 	runConfig(t, n, func(cfg *message.Config) { cfg.Lender = &purses[cfg.Rank] },
@@ -195,7 +196,8 @@ func TestMessagesOfDevices(t *testing.T) {
 						b := to.with(make([]byte, size+chunk))
 						st, err := ch.Recv(ctx, message.Any, 5, b)
 						if err == nil && (st.Bytes != size || !bytes.Equal(content(b)[:size], pattern(size, 3))) {
-							err = fmt.Errorf("%d bytes, %v to %v: %d bytes or wrong ones", size, from != nil, to != nil, st.Bytes)
+							err = fmt.Errorf("%d bytes, %v to %v: %d bytes or wrong ones", size, from != nil,
+								to != nil, st.Bytes)
 						}
 						if p.most > 8 {
 							err = fmt.Errorf("%d bytes: %d chunks are lent", size, p.most)
@@ -262,7 +264,8 @@ func TestDevicesGetTheBeginningOfATruncatedMessage(t *testing.T) {
 		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			const size, fits = 30 * chunk, 9*chunk + 100
 			if ch.Rank() == 0 {
-				return errors.Join(ch.Send(ctx, 1, 0, from.with(pattern(size, 3)), false), ch.Send(ctx, 1, 1, mem.Buffer{}, false))
+				return errors.Join(ch.Send(ctx, 1, 0, from.with(pattern(size, 3)), false),
+					ch.Send(ctx, 1, 1, mem.Buffer{}, false))
 			}
 			b := newDevice().with(make([]byte, fits))
 			st, err := ch.Recv(ctx, 0, 0, b)

@@ -100,7 +100,8 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 				const size = 1 << 20
 				b := mem.Bytes(make([]byte, size))
 				ch.Irecv(1, 3, b)
-				x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+				x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere,
+					Flags: uint8(mem.U8)})
 				x.progress()
 				if len(x.copies) != 1 {
 					t.Fatalf("%d copies were begun, want 1", len(x.copies))
@@ -114,7 +115,8 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 				}
 				ch.Close()
 				if got := x.engine.Mover.MayBeWritten(b); got != lies {
-					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
+					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies,
+						recalled, got)
 				}
 				if x.engine.Mover.MayBeWritten(mem.Bytes(make([]byte, size))) {
 					t.Error("the peer may write to another buffer")
@@ -147,7 +149,8 @@ func TestWhoBreaksTheProtocolMayStillWrite(t *testing.T) {
 			const size = 1 << 20
 			b := mem.Bytes(make([]byte, size))
 			ch.Irecv(1, 3, b)
-			x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+			x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere,
+				Flags: uint8(mem.U8)})
 			x.progress()
 			if copying { // as transports say it
 				x.end(x.copies[0], transport.ErrProtocol)
@@ -182,7 +185,8 @@ func TestAPlaceForTheRestOfAMessageIsNotUsed(t *testing.T) {
 			}
 			for i, token := range x.held {
 				if s.Done() {
-					t.Errorf("place %d: the send is done, and the transport holds %d frames of it", first, len(x.held)-i)
+					t.Errorf("place %d: the send is done, and the transport holds %d frames of it", first,
+						len(x.held)-i)
 				}
 				x.end(token, nil)
 				x.progress()

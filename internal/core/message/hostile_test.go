@@ -66,8 +66,10 @@ func scripted() (*message.Engine, *script) {
 }
 
 func newScripted() *message.Engine {
-	return message.New(message.Config{Rank: 0, Size: 2, Host: func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
-		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager, Lender: new(purse)})
+	return message.New(message.Config{Rank: 0, Size: 2,
+		Host:   func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
+		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager,
+		Lender: new(purse)})
 }
 
 func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
@@ -78,7 +80,8 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 		{"eager", transport.Header{Kind: transport.Eager, Comm: 1, Len: transport.MaxPayload}},
 		{"eager for no channel", transport.Header{Kind: transport.Eager, Comm: 99, Len: transport.MaxPayload}},
 		{"collective", transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, Len: transport.MaxPayload}},
-		{"collective for no channel", transport.Header{Kind: transport.Coll, Comm: 99, Seq: 1, Len: transport.MaxPayload}},
+		{"collective for no channel", transport.Header{Kind: transport.Coll, Comm: 99, Seq: 1,
+			Len: transport.MaxPayload}},
 		{"announcement", transport.Header{Kind: transport.RTS, Comm: 99, A: 1 << 60, Len: 1 << 40}},
 		{"call", transport.Header{Kind: transport.Call, Comm: 99, Len: 1 << 40}},
 	} {
@@ -110,7 +113,8 @@ func FuzzFrames(f *testing.F) {
 		h.Encode(b)
 		return b
 	}
-	coll := transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, A: uint64(calls.Bcast) | uint64(mem.U8)<<8, B: 8, Len: 8}
+	coll := transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, A: uint64(calls.Bcast) | uint64(mem.U8)<<8,
+		B: 8, Len: 8}
 	ready, asks := coll, coll
 	ready.Kind, ready.Len, asks.Kind, asks.Len, asks.Tag = transport.Ready, 0, transport.Call, 0, 1<<30
 	f.Add(frame(coll))
@@ -121,8 +125,10 @@ func FuzzFrames(f *testing.F) {
 	offer.A = 8
 	f.Add(append(frame(offer), frame(offer)...))
 	f.Add(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: 5, Flags: uint8(mem.U8)}))
-	f.Add(append(frame(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
-	f.Add(append(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 20}), frame(transport.Header{Kind: transport.Data, A: 1<<32 | 2, Len: 50})...))
+	f.Add(append(frame(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: 50, B: 1 << 32}),
+		frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
+	f.Add(append(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 20}),
+		frame(transport.Header{Kind: transport.Data, A: 1<<32 | 2, Len: 50})...))
 	f.Add(frame(transport.Header{Kind: transport.CTS, A: 1 << 32, B: 7}))
 	f.Add(frame(transport.Header{Kind: transport.CTS, A: 1<<32 | 1, B: 7, Seq: 1 << 40}))
 	f.Add(frame(transport.Header{Kind: transport.Credit, A: 1 << 63, B: 1 << 63}))

@@ -50,7 +50,8 @@ func (n *near) Reaches(rank world.Rank) bool { return rank == 1 }
 // leaving returns the engine of rank 0 of three, which reaches rank 1 by near and rank 2 by deaf.
 func leaving() (e *message.Engine, d *deaf, n *near, boots []boot.Boot) {
 	boots = boot.Group(3)
-	e = message.New(message.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: boots[0], Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
+	e = message.New(message.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: boots[0],
+		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 	d, n = &deaf{script: &script{sink: e}, waits: map[world.Rank]bool{}}, &near{&script{sink: e}}
 	e.Use(n)
 	e.Use(d)

@@ -148,7 +148,8 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		rd := round.Of(ch)
-		if err := errors.Join(rd.Part(short), rd.Begin(short, &call.Fingerprint{Kind: calls.Barrier}, 0, false)); err != nil {
+		if err := errors.Join(rd.Part(short),
+			rd.Begin(short, &call.Fingerprint{Kind: calls.Barrier}, 0, false)); err != nil {
 			return err
 		}
 		var word atomic.Uint64

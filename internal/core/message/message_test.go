@@ -28,7 +28,8 @@ func run(t *testing.T, n int, fn func(ctx context.Context, e *message.Engine, ch
 }
 
 // runConfig is run with a configuration that change has adapted.
-func runConfig(t *testing.T, n int, change func(cfg *message.Config), fn func(ctx context.Context, e *message.Engine, ch *message.Channel) error) {
+func runConfig(t *testing.T, n int, change func(cfg *message.Config),
+	fn func(ctx context.Context, e *message.Engine, ch *message.Channel) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net, boots := inproc.NewWorld(n), boot.Group(n)
@@ -160,45 +161,46 @@ func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 func eagerIsBounded(t *testing.T, n, size int) {
 	t.Helper()
 	const record = 250
-	runConfig(t, 2, func(cfg *message.Config) { cfg.Unexpected = func() int { return 1 } }, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
-		rs := make([]message.Handle, n)
-		if ch.Rank() == 0 {
-			for i := range rs {
-				rs[i] = ch.Isend(1, 0, mem.Bytes(pattern(size, i)), false)
-			}
-			done := 0
-			for i := range rs {
-				if rs[i].Done() {
-					done++
+	runConfig(t, 2, func(cfg *message.Config) { cfg.Unexpected = func() int { return 1 } },
+		func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
+			rs := make([]message.Handle, n)
+			if ch.Rank() == 0 {
+				for i := range rs {
+					rs[i] = ch.Isend(1, 0, mem.Bytes(pattern(size, i)), false)
 				}
+				done := 0
+				for i := range rs {
+					if rs[i].Done() {
+						done++
+					}
+				}
+				if done*(size+record) > 5<<20 {
+					return fmt.Errorf("%d sends of %d bytes complete without a receive", done, size)
+				}
+				if err := ch.Send(ctx, 1, 9, mem.Buffer{}, true); err != nil {
+					return err
+				}
+				for i := range rs {
+					if err := wait(ctx, e, rs[i]); err != nil {
+						return err
+					}
+				}
+				return nil
 			}
-			if done*(size+record) > 5<<20 {
-				return fmt.Errorf("%d sends of %d bytes complete without a receive", done, size)
-			}
-			if err := ch.Send(ctx, 1, 9, mem.Buffer{}, true); err != nil {
+			got := make([]byte, size)
+			if _, err := ch.Recv(ctx, 0, 9, mem.Buffer{}); err != nil {
 				return err
 			}
 			for i := range rs {
-				if err := wait(ctx, e, rs[i]); err != nil {
+				if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); err != nil {
 					return err
+				}
+				if !bytes.Equal(got, pattern(size, i)) {
+					return fmt.Errorf("message %d: wrong bytes", i)
 				}
 			}
 			return nil
-		}
-		got := make([]byte, size)
-		if _, err := ch.Recv(ctx, 0, 9, mem.Buffer{}); err != nil {
-			return err
-		}
-		for i := range rs {
-			if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); err != nil {
-				return err
-			}
-			if !bytes.Equal(got, pattern(size, i)) {
-				return fmt.Errorf("message %d: wrong bytes", i)
-			}
-		}
-		return nil
-	})
+		})
 }
 
 func TestTruncatedMessageIsAnErrorAndKeepsItsBeginning(t *testing.T) {

@@ -56,7 +56,8 @@ func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 					for i, b := range in {
 						n, o := roundSizes[i%len(roundSizes)], i/len(roundSizes)
 						if o != me && !bytes.Equal(content(b), pattern(n, o)) {
-							return fmt.Errorf("%d bytes from rank %d, %v to %v: wrong bytes", n, o, from != nil, to != nil)
+							return fmt.Errorf("%d bytes from rank %d, %v to %v: wrong bytes", n, o,
+								from != nil, to != nil)
 						}
 					}
 					if most := 2*3 + 2*2*(1+1+8); p.most > most {
@@ -256,7 +257,8 @@ func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 				close(gate)
 				return nil // closes the channel
 			}
-			if err := rd.End(rd.Wait()); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
+			if err := rd.End(rd.Wait()); !errors.Is(err, liveness.ErrRevoked) ||
+				!strings.Contains(err.Error(), "has left") {
 				return fmt.Errorf("rank %d left, rank %d got %v", leaver, ch.Rank(), err)
 			}
 			return nil

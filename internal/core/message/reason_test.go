@@ -183,7 +183,8 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 				return err
 			}
 			var why *liveness.RevokedError
-			if _, err := made.Recv(ctx, 0, 0, mem.Buffer{}); !errors.As(err, &why) || !strings.HasSuffix(why.Cause, "was eaten") {
+			if _, err := made.Recv(ctx, 0, 0, mem.Buffer{}); !errors.As(err, &why) ||
+				!strings.HasSuffix(why.Cause, "was eaten") {
 				return fmt.Errorf("got %v, want why rank 2 has withdrawn", err)
 			}
 			for other := range 3 {

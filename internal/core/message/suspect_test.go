@@ -42,7 +42,8 @@ type silent struct{ boot.Boot }
 func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boots []boot.Boot, ch *message.Channel)) {
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(1+int(peers)), inproc.NewParker()
-		e := message.New(message.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+		e := message.New(message.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host,
+			Boot: silent{boots[0]}, Parker: p,
 			Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		e.Use(&cutter{&script{sink: e}, peers, err})
@@ -61,7 +62,8 @@ func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
 		start, b := time.Now(), mem.Bytes(make([]byte, 8))
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := ch.Recv(short, 1, 0, b); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 200*time.Millisecond {
+		if _, err := ch.Recv(short, 1, 0, b); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(start) > 200*time.Millisecond {
 			t.Errorf("a context of 100 ms: got %v after %v", err, time.Since(start))
 		}
 		_, err := ch.Recv(t.Context(), 64, 0, b)
@@ -147,7 +149,8 @@ func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
 			t.Errorf("got %v, want that the rank has left", err)
 		}
 		if took := time.Since(start); time.Duration(locked.Load()) != between || took != over {
-			t.Errorf("the lock was free after %v and the collective over after %v: want %v and %v", time.Duration(locked.Load()), took, between, over)
+			t.Errorf("the lock was free after %v and the collective over after %v: want %v and %v",
+				time.Duration(locked.Load()), took, between, over)
 		}
 	})
 }

@@ -77,10 +77,12 @@ func TestASendWaitsWhereThereIsNoMemoryForItsMessage(t *testing.T) {
 			return fmt.Errorf("a message behind those for which there is no memory: %v", err)
 		}
 		if n := sent * (1024 + 256); n > most+credit || n < most {
-			return fmt.Errorf("%d messages of %d bytes were sent, want about as many as fit in %d", sent, size, most+credit)
+			return fmt.Errorf("%d messages of %d bytes were sent, want about as many as fit in %d", sent, size,
+				most+credit)
 		}
 		c, _ := seg.Running(s.Calls(0))
-		if want := fmt.Sprintf("; rank 1 holds %d messages of this rank that it has not received)", sent); c == nil || !strings.HasSuffix(c.Text(), want) {
+		if want := fmt.Sprintf("; rank 1 holds %d messages of this rank that it has not received)", sent); c == nil ||
+			!strings.HasSuffix(c.Text(), want) {
 			return fmt.Errorf("rank 0 is in %v, want it to end with %q", c, want)
 		}
 		return receiveAll(ctx, ch, size, all, sent*9/10)
@@ -115,7 +117,8 @@ func TestUnexpectedMessagesOfManyPeersAreBoundedTogether(t *testing.T) {
 			all += n
 		}
 		if n := all * (64<<10 + 256); n > most+credit || n < credit*3/4 {
-			return fmt.Errorf("%d messages of %d bytes were sent, want at most as many as fit in %d", all, size, most+credit)
+			return fmt.Errorf("%d messages of %d bytes were sent, want at most as many as fit in %d", all, size,
+				most+credit)
 		}
 		got := make([]byte, size)
 		for from := 1; from <= peers; from++ {
@@ -151,10 +154,12 @@ func receiveAll(ctx context.Context, ch *message.Channel, size, all, some int) e
 // as one that is announced: to a receive that has matched it, to one that follows a probe, and to
 // none.
 func TestAFetchWhoseSenderLeaves(t *testing.T) {
-	short := transport.Header{Kind: transport.RTS, Comm: 1, Flags: uint8(mem.U8) | transport.Short, Tag: 5, A: 100, B: 7}
+	short := transport.Header{Kind: transport.RTS, Comm: 1, Flags: uint8(mem.U8) | transport.Short, Tag: 5,
+		A: 100, B: 7}
 	left := transport.Header{Kind: transport.Left, Comm: 1}
 	b := mem.Bytes(make([]byte, 100))
-	for name, end := range map[string]func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error{
+	for name, end := range map[string]func(ctx context.Context, e *message.Engine, ch *message.Channel,
+		leave func()) error{
 		"matched": func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error {
 			r := ch.Irecv(1, 5, b)
 			leave()
@@ -250,6 +255,7 @@ func TestADroppedMessageReturnsItsCreditOnce(t *testing.T) {
 	}
 	kept := c.returned
 	if ch.Close(); kept == 0 || c.returned >= kept+kept/2 {
-		t.Errorf("%d bytes of credit came back when messages were kept, and %d more when they were dropped", kept, c.returned-kept)
+		t.Errorf("%d bytes of credit came back when messages were kept, and %d more when they were dropped", kept,
+			c.returned-kept)
 	}
 }

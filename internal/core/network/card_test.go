@@ -14,10 +14,13 @@ func TestCardsSurviveTheirTrip(t *testing.T) {
 		{},
 		{CPUs: CPUs{0xff, 0x01}, Quota: 3, Devices: true, Clock: 1 << 63},
 		{Rules: new(path.Rules).Encode(), Transport: []byte("10.0.0.1:4000")},
-		{CPUs: make(CPUs, 128), Quota: 65535, Machine: []byte("12345678"), Rules: []byte{0}, Transport: make([]byte, 500)},
+		{CPUs: make(CPUs, 128), Quota: 65535, Machine: []byte("12345678"), Rules: []byte{0},
+			Transport: make([]byte, 500)},
 	} {
 		got, err := DecodeCard(c.Encode())
-		if err != nil || !bytes.Equal(got.CPUs, c.CPUs) || got.Quota != c.Quota || got.Clock != c.Clock || got.Devices != c.Devices || !bytes.Equal(got.Machine, c.Machine) || !bytes.Equal(got.Rules, c.Rules) || !bytes.Equal(got.Transport, c.Transport) {
+		if err != nil || !bytes.Equal(got.CPUs, c.CPUs) || got.Quota != c.Quota || got.Clock != c.Clock ||
+			got.Devices != c.Devices || !bytes.Equal(got.Machine, c.Machine) || !bytes.Equal(got.Rules, c.Rules) ||
+			!bytes.Equal(got.Transport, c.Transport) {
 			t.Errorf("%+v became %+v (%v)", c, got, err)
 		}
 	}
@@ -34,7 +37,8 @@ func TestShortCardsAreRefused(t *testing.T) {
 
 func FuzzCard(f *testing.F) {
 	f.Add(Card{}.Encode())
-	f.Add(Card{CPUs: CPUs{3}, Quota: 2, Machine: []byte("m"), Rules: new(path.Rules).Encode(), Transport: []byte("x")}.Encode())
+	f.Add(Card{CPUs: CPUs{3}, Quota: 2, Machine: []byte("m"), Rules: new(path.Rules).Encode(),
+		Transport: []byte("x")}.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := DecodeCard(b)
 		if err != nil {
@@ -79,11 +83,16 @@ func TestLoadIsRanksToAProcessor(t *testing.T) {
 		{"quota of one", Cards{{CPUs: two, Quota: 1}, {CPUs: two, Quota: 1}}, &boot.Info{Nodes: 1}, []int{2}},
 		{"nobody knows", Cards{{}, {}}, &boot.Info{Nodes: 1}, []int{1}},
 		{"one host of two", Cards{{CPUs: two}, {CPUs: two}, {CPUs: CPUs{1}}, {CPUs: CPUs{1}}}, onTwo, []int{1, 2}},
-		{"two hosts that are one machine", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here}, {CPUs: two, Machine: here}, {CPUs: two, Machine: here}}, onTwo, []int{2, 2}},
-		{"its containers, bound", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here}, {CPUs: other, Machine: here}, {CPUs: other, Machine: here}}, onTwo, []int{1, 1}},
-		{"two machines", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here}, {CPUs: two, Machine: there}, {CPUs: two, Machine: there}}, onTwo, []int{1, 1}},
-		{"quota of one container", Cards{{CPUs: two, Quota: 1, Machine: here}, {CPUs: two, Quota: 1, Machine: here}, {CPUs: other, Machine: here}, {CPUs: other, Machine: here}}, onTwo, []int{2, 1}},
-		{"five on two", Cards{{CPUs: two}, {CPUs: two}, {CPUs: two}, {CPUs: two}, {CPUs: two}}, &boot.Info{Nodes: 1}, []int{3}},
+		{"two hosts that are one machine", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here},
+			{CPUs: two, Machine: here}, {CPUs: two, Machine: here}}, onTwo, []int{2, 2}},
+		{"its containers, bound", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here},
+			{CPUs: other, Machine: here}, {CPUs: other, Machine: here}}, onTwo, []int{1, 1}},
+		{"two machines", Cards{{CPUs: two, Machine: here}, {CPUs: two, Machine: here}, {CPUs: two, Machine: there},
+			{CPUs: two, Machine: there}}, onTwo, []int{1, 1}},
+		{"quota of one container", Cards{{CPUs: two, Quota: 1, Machine: here}, {CPUs: two, Quota: 1, Machine: here},
+			{CPUs: other, Machine: here}, {CPUs: other, Machine: here}}, onTwo, []int{2, 1}},
+		{"five on two", Cards{{CPUs: two}, {CPUs: two}, {CPUs: two}, {CPUs: two}, {CPUs: two}},
+			&boot.Info{Nodes: 1}, []int{3}},
 	} {
 		got := tt.cards.Loads(tt.info)
 		for i := range tt.want {

@@ -212,7 +212,8 @@ func (s *Selector) Hierarchical(o *call.Call) (all []*Path) {
 			all = append(all, alongHosts(*all[0]))
 		}
 	case calls.Allreduce:
-		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector}, &Path{Via: Hier, Algorithm: MultiLeader, Chunk: vector})
+		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector},
+			&Path{Via: Hier, Algorithm: MultiLeader, Chunk: vector})
 	case calls.Barrier, calls.Gather, calls.Scatter:
 		all = append(all, &Path{Via: Hier, Algorithm: Leader})
 	case calls.ReduceScatterBlock, calls.Allgather:
@@ -251,7 +252,8 @@ func (s *Selector) sharesVector(n int) bool {
 // beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09, .93 and .81; 64 hosts 1.26, 1.12 and
 // .87).
 func (s *Selector) sharesBlocks(n int) bool {
-	return n >= s.rules.threshold(hierBlocksFrom) || s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
+	return n >= s.rules.threshold(hierBlocksFrom) ||
+		s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
 }
 
 // manyToHosts reports whether each host has at least four ranks, with a processor each.

@@ -33,7 +33,8 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 	for _, tt := range tests {
 		table.Hosts = tt.hosts
 		if got := table.Pick(tt.k, tt.ranks, tt.bytes, tt.ordered); got != tt.want {
-			t.Errorf("%v of %d bytes, %d ranks on %d hosts, ordered %v: %v, want %v", tt.k, tt.bytes, tt.ranks, tt.hosts, tt.ordered, got, tt.want)
+			t.Errorf("%v of %d bytes, %d ranks on %d hosts, ordered %v: %v, want %v", tt.k, tt.bytes, tt.ranks,
+				tt.hosts, tt.ordered, got, tt.want)
 		}
 	}
 	table.Hosts = 2
@@ -55,7 +56,8 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 		{calls.Gatherv, 4, 8, false, None}, // has no rules
 	} {
 		if got, ok := table.Tuned(tt.k, tt.ranks, tt.bytes, tt.ordered); got != tt.want || ok != (tt.want != None) {
-			t.Errorf("%v of %d bytes, %d ranks, ordered %v: tuned %v, want %v", tt.k, tt.bytes, tt.ranks, tt.ordered, got, tt.want)
+			t.Errorf("%v of %d bytes, %d ranks, ordered %v: tuned %v, want %v", tt.k, tt.bytes, tt.ranks, tt.ordered,
+				got, tt.want)
 		}
 	}
 	if _, ok := new(Rules).Tuned(calls.Barrier, 2, 0, false); ok {
@@ -69,7 +71,9 @@ func TestOrderedCallsGetOrderedAlgorithms(t *testing.T) {
 			for p := 2; p < 70; p++ {
 				for bytes := int64(1); bytes < 1<<32; bytes *= 2 {
 					alg := r.Pick(k, p, bytes, true)
-					if !slices.ContainsFunc(Methods(k), func(m Method) bool { return m.Algorithm == alg && m.Ordered }) {
+					if !slices.ContainsFunc(Methods(k), func(m Method) bool {
+						return m.Algorithm == alg && m.Ordered
+					}) {
 						t.Errorf("%v of %d bytes on %d ranks: %v, want an ordered one", k, bytes, p, alg)
 					}
 				}
@@ -149,7 +153,8 @@ func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
 		got.Pick(calls.Bcast, 5, 0, false) != Chain || got.threshold(shmLargeFrom) != 3<<10 {
 		t.Errorf("decoded %+v, want %+v", got, r)
 	}
-	for _, bad := range []string{"", "\x00", "\x40\x01", "\x00\x01nonsense", "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+	for _, bad := range []string{"", "\x00", "\x40\x01", "\x00\x01nonsense",
+		"\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		if _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("Decode(%q) succeeds, want an error", bad)
 		}

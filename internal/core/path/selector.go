@@ -288,7 +288,8 @@ func (s *Selector) Describe() string {
 	for _, k := range calls.Exchanges {
 		rows, functions := s.make(k, builtIn, allocated), s.make(k, function, allocated)
 		s.describe(&b, k, k.String(), rows)
-		if !slices.EqualFunc(rows, functions, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
+		if !slices.EqualFunc(rows, functions,
+			func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
 			s.describe(&b, k, k.String()+" by a function", functions)
 		}
 	}

@@ -25,21 +25,36 @@ var topologies = []struct {
 }{
 	{name: "2 ranks, 1 host", Topology: Topology{Ranks: 2, Shared: true}},
 	{name: "2 ranks, 1 host, memory from Alloc", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1},
-	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1, Rules: Rules{Deterministic: true}},
-	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, allocated: 1, Rules: Rules{Oversubscribed: true}},
-	{name: "4 ranks, 1 host, oversubscribed, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true}, Rules: Rules{Oversubscribed: true}, tuned: "shm.read=32k"},
-	{name: "4 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true}, tuned: "shm.read=32k"},
-	{name: "16 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 16, Shared: true}, tuned: "shm.read=32k"},
-	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:circulant;barrier:dissemination;shm.large=16k"},
+	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1,
+		Rules: Rules{Deterministic: true}},
+	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true},
+		allocated: 1, Rules: Rules{Oversubscribed: true}},
+	{name: "4 ranks, 1 host, oversubscribed, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true},
+		Rules: Rules{Oversubscribed: true}, tuned: "shm.read=32k"},
+	{name: "4 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true},
+		tuned: "shm.read=32k"},
+	{name: "16 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 16, Shared: true},
+		tuned: "shm.read=32k"},
+	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true},
+		tuned: "allreduce:16k-64k:circulant;barrier:dissemination;shm.large=16k"},
 	{name: "4 ranks, 1 host, devices", Topology: Topology{Ranks: 4, Shared: true, Devices: true}},
 	{name: "4 ranks, 1 host, devices, NCCL", Topology: Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}},
-	{name: "4 ranks, 2 hosts", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 2}},
-	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 2, Oversubscribed: true}},
-	{name: "5 ranks, 2 hosts, not even, not neighbours", Topology: Topology{Ranks: 5, Hier: true}, Rules: Rules{Hosts: 2}},
-	{name: "4 ranks, 2 hosts, devices", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true, Devices: true}, Rules: Rules{Hosts: 2}},
-	{name: "32 ranks, 4 hosts", Topology: Topology{Ranks: 32, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 4}},
-	{name: "8 ranks, 4 hosts", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 4}},
-	{name: "8 ranks, 4 hosts, memory from Alloc, deterministic", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 4, Deterministic: true}},
+	{name: "4 ranks, 2 hosts", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true},
+		Rules: Rules{Hosts: 2}},
+	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc",
+		Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, allocated: 1,
+		Rules: Rules{Hosts: 2, Oversubscribed: true}},
+	{name: "5 ranks, 2 hosts, not even, not neighbours", Topology: Topology{Ranks: 5, Hier: true},
+		Rules: Rules{Hosts: 2}},
+	{name: "4 ranks, 2 hosts, devices", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true,
+		Devices: true}, Rules: Rules{Hosts: 2}},
+	{name: "32 ranks, 4 hosts", Topology: Topology{Ranks: 32, Hier: true, Even: true, Packed: true},
+		Rules: Rules{Hosts: 4}},
+	{name: "8 ranks, 4 hosts", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true},
+		Rules: Rules{Hosts: 4}},
+	{name: "8 ranks, 4 hosts, memory from Alloc, deterministic",
+		Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, allocated: 1,
+		Rules: Rules{Hosts: 4, Deterministic: true}},
 	{name: "4 ranks, 4 hosts", Topology: Topology{Ranks: 4}, Rules: Rules{Hosts: 4}},
 	{name: "3 ranks, 1 host, TCP", Topology: Topology{Ranks: 3}, Rules: Rules{Hosts: 1}},
 }
@@ -137,7 +152,8 @@ func TestRowsHaveAllEdges(t *testing.T) {
 			if k.Reduces() {
 				op = []mem.Op{mem.Sum, mem.Custom}[rng.IntN(2)]
 			}
-			o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Op: op, Count: int64(n)}, Op: call.Op{Kind: op}, SendCounts: make([]int, s.Ranks)}
+			o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Op: op, Count: int64(n)},
+				Op: call.Op{Kind: op}, SendCounts: make([]int, s.Ranks)}
 			o.SendCounts[0] = n
 			o.RecvCounts = o.SendCounts
 			bytes := o.Elements(s.Ranks)
@@ -162,7 +178,8 @@ func TestEveryQuestionHasAnotherWay(t *testing.T) {
 			for _, n := range s.edges(k) {
 				asked := map[Question]bool{}
 				for p := s.choose(k, builtIn, s.allocated > 0, n); p != nil; p = p.Otherwise {
-					if (p.Ask != Nothing && p.Ask != BlockLengths) != (p.Otherwise != nil) || p.Ask != Nothing && asked[p.Ask] {
+					if (p.Ask != Nothing && p.Ask != BlockLengths) != (p.Otherwise != nil) ||
+						p.Ask != Nothing && asked[p.Ask] {
 						t.Fatalf("%s: %v of %d bytes: %v", name, k, n, p)
 					}
 					asked[p.Ask] = true
@@ -222,7 +239,8 @@ func TestRulesForBlocksOfDifferentLengths(t *testing.T) {
 	send, recv := mem.Of(make([]byte, 990)), mem.Of(make([]byte, 1000))
 	for shared, fits := range map[bool]bool{true: false, false: true} {
 		s := New(Topology{Ranks: 2, Shared: shared, LargeBuffer: 1 << 20}, r)
-		if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 990}, nil)); (p.Via == Messages && p.Algorithm == Ring) != fits {
+		if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 990}, nil)); (p.Via == Messages &&
+			p.Algorithm == Ring) != fits {
 			t.Errorf("shared memory %v: %v, want the rule to fit: %v", shared, p, fits)
 		}
 	}
@@ -246,7 +264,8 @@ func TestResolveFollowsTheAnswers(t *testing.T) {
 	if s.DropNCCL(); s.For(o).Via != Staged {
 		t.Errorf("without NCCL: %v", s.For(o))
 	}
-	if p := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}, new(Rules)).For(sample(calls.Allreduce, 1<<20, 4, mem.BAnd)); p.Via == NCCL {
+	if p := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true},
+		new(Rules)).For(sample(calls.Allreduce, 1<<20, 4, mem.BAnd)); p.Via == NCCL {
 		t.Errorf("NCCL has no bitwise and: %v", p)
 	}
 }
@@ -295,7 +314,8 @@ func BenchmarkFor(b *testing.B) {
 // messages where there are any.
 func TestWideElements(t *testing.T) {
 	f := call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {}}
-	few, many, tuned := Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, Topology{Ranks: 128, Shared: true, LargeBuffer: 1 << 19}, new(Rules)
+	few, many, tuned := Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20},
+		Topology{Ranks: 128, Shared: true, LargeBuffer: 1 << 19}, new(Rules)
 	if err := tuned.Tune("barrier:dissemination"); err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +334,10 @@ func TestWideElements(t *testing.T) {
 		{many, new(Rules), calls.ReduceScatter, 128, Path{Via: Shm, Algorithm: Pipelined}},
 		{many, new(Rules), calls.ReduceScatter, 129, Path{Via: Shm, Algorithm: ByElement}},
 		{few, tuned, calls.Allreduce, 16<<10 + 1, Path{Via: Messages, Algorithm: RecursiveDoubling}},
-		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), calls.Allreduce, 16 << 10, Path{Via: Hier, Algorithm: Leader}},
-		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), calls.Allreduce, 16<<10 + 1, Path{Via: Messages, Algorithm: Direct}},
+		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), calls.Allreduce, 16 << 10,
+			Path{Via: Hier, Algorithm: Leader}},
+		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), calls.Allreduce, 16<<10 + 1,
+			Path{Via: Messages, Algorithm: Direct}},
 	} {
 		b := mem.HostElements(x.size, x.topology.Ranks, make([]byte, x.topology.Ranks*x.size))
 		o := new(call.Call)

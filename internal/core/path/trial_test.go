@@ -37,7 +37,8 @@ func TestTrialsFindTheFasterWay(t *testing.T) {
 			copied, crossed time.Duration
 			cross           bool
 		}{{100, 50, true}, {100, 95, true}, {50, 100, false}, {95, 100, false}, {100, 95, false}, {100, 80, true}} {
-			x.makeCalls(mostCalls+2*(2*samples+x.warming+1), phase.copied, phase.crossed) // until the next trial is over
+			// until the next trial is over
+			x.makeCalls(mostCalls+2*(2*samples+x.warming+1), phase.copied, phase.crossed)
 			const n = 4 * mostCalls
 			got := x.makeCalls(n, phase.copied, phase.crossed)
 			if x.Cross != phase.cross || phase.cross && got < n*98/100 || !phase.cross && got > 0 {
@@ -65,7 +66,8 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 				}
 				x.Note(p, took)
 			}
-			if x.times != (Times{100, 100}) || parts[TimePresent] != samples || parts[TimeOther] != samples || parts[WarmUp] != min(warm/bytes, mostWarming) {
+			if x.times != (Times{100, 100}) || parts[TimePresent] != samples || parts[TimeOther] != samples ||
+				parts[WarmUp] != min(warm/bytes, mostWarming) {
 				t.Fatalf("%d bytes: parts %d with times %d", bytes, parts, x.times)
 			}
 			if x.Decide(x.times, bytes); x.Cross {
@@ -76,7 +78,8 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 }
 
 func TestLongCallsAreTriedAlso(t *testing.T) {
-	for _, test := range []struct{ bytes, want int }{{1, mostCalls}, {1 << 20, mostCalls}, {4 << 20, mostCalls / 4}, {1 << 30, fewCalls}} {
+	for _, test := range []struct{ bytes, want int }{{1, mostCalls}, {1 << 20, mostCalls}, {4 << 20, mostCalls / 4},
+		{1 << 30, fewCalls}} {
 		var x Trial
 		x.Begin(false, test.bytes)
 		for range 20 {

@@ -22,7 +22,8 @@ type step struct {
 // cleared is a CTS for all bytes, or for some chunks.
 func cleared(chunks int32, place uint64, want string) step {
 	return step{fmt.Sprintf("CTS for %d chunks at place %d", chunks, place), func(k *bench) string {
-		return outcome(k.Cleared(&transport.Header{Kind: transport.CTS, A: own, B: other, Tag: chunks, Seq: place}), nil)
+		return outcome(k.Cleared(&transport.Header{Kind: transport.CTS, A: own, B: other, Tag: chunks,
+			Seq: place}), nil)
 	}, want}
 }
 
@@ -33,7 +34,8 @@ func sent(err error, want string) step {
 
 // fetch begins to get what was announced, at a place if that is not 0.
 func fetch(place uint64, want string) step {
-	return step{fmt.Sprintf("Fetch from place %d", place), func(k *bench) string { k.Fetch(other, place); return "waits" }, want}
+	return step{fmt.Sprintf("Fetch from place %d", place),
+		func(k *bench) string { k.Fetch(other, place); return "waits" }, want}
 }
 
 // arrives is a Data frame of n bytes, of which each window is filled at once.
@@ -61,7 +63,8 @@ func outcome(done bool, err error) string {
 	return "waits"
 }
 
-var stageNames = [...]string{"complete", "posted", "queued", "filling", "fetching", "landing", "announced", "leaving", "storing"}
+var stageNames = [...]string{"complete", "posted", "queued", "filling", "fetching", "landing", "announced",
+	"leaving", "storing"}
 
 // The stages of a message in host memory: what each event does in them, and which frames, copies
 // and outcomes follow.
@@ -87,33 +90,45 @@ func TestAMoveGoesThroughItsStages(t *testing.T) {
 		{"stored at the receiver", Announced, 10, 10, direct, []step{
 			cleared(0, 7, "waits storing: put 10 bytes at 7, token 5"), sent(nil, "done storing: done 9")}},
 		{"stored at a place that is recalled", Announced, 10, 10, direct, []step{
-			cleared(0, 7, "waits storing: put 10 bytes at 7, token 5"), sent(transport.ErrRecalled, "done leaving: data 9 bytes 10")}},
+			cleared(0, 7, "waits storing: put 10 bytes at 7, token 5"),
+			sent(transport.ErrRecalled, "done leaving: data 9 bytes 10")}},
 		{"stored at a receiver that is lost", Announced, 10, 10, direct, []step{
 			cleared(0, 7, "waits storing: put 10 bytes at 7, token 5"), sent(errLost, "the peer is lost storing: ")}},
 		{"a place after frames counts for nothing", Announced, 2 * chunk, 2 * chunk, direct, []step{
-			cleared(1, 0, fmt.Sprint("waits announced: data 9 bytes ", chunk)), cleared(0, 7, fmt.Sprint("done leaving: data 9 bytes ", chunk))}},
-		{"a place without such a transport counts for nothing", Announced, 10, 10, plain, []step{cleared(0, 7, "done leaving: data 9 bytes 10")}},
+			cleared(1, 0, fmt.Sprint("waits announced: data 9 bytes ", chunk)),
+			cleared(0, 7, fmt.Sprint("done leaving: data 9 bytes ", chunk))}},
+		{"a place without such a transport counts for nothing", Announced, 10, 10, plain,
+			[]step{cleared(0, 7, "done leaving: data 9 bytes 10")}},
 
-		{"received in one frame", Posted, 10, 10, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
+		{"received in one frame", Posted, 10, 10, plain,
+			[]step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
 		{"received in two frames", Posted, 10, 10, plain, []step{
 			fetch(0, "waits filling: cts 9 token 5"), arrives(4, "waits filling: "), arrives(6, "done filling: ")}},
 		{"more than was asked for", Posted, 10, 10, plain, []step{
-			fetch(0, "waits filling: cts 9 token 5"), arrives(4, "waits filling: "), arrives(7, "unexpected filling: ")}},
-		{"a frame without payload", Posted, 10, 10, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(0, "unexpected filling: ")}},
-		{"a message without payload", Posted, 0, 10, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(0, "done filling: ")}},
+			fetch(0, "waits filling: cts 9 token 5"), arrives(4, "waits filling: "),
+			arrives(7, "unexpected filling: ")}},
+		{"a frame without payload", Posted, 10, 10, plain,
+			[]step{fetch(0, "waits filling: cts 9 token 5"), arrives(0, "unexpected filling: ")}},
+		{"a message without payload", Posted, 0, 10, plain,
+			[]step{fetch(0, "waits filling: cts 9 token 5"), arrives(0, "done filling: ")}},
 		{"payload that was not asked for", Posted, 10, 10, plain, []step{arrives(10, "unexpected posted: ")}},
-		{"longer than the buffer", Posted, 10, 4, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
-		{"longer than a buffer without bytes", Posted, 10, 0, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
-		{"longer than the buffer, with a place", Posted, 10, 4, mapping, []step{fetch(8, "waits filling: cts 9 token 5")}},
+		{"longer than the buffer", Posted, 10, 4, plain,
+			[]step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
+		{"longer than a buffer without bytes", Posted, 10, 0, plain,
+			[]step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
+		{"longer than the buffer, with a place", Posted, 10, 4, mapping,
+			[]step{fetch(8, "waits filling: cts 9 token 5")}},
 		{"stored by the sender", Posted, 10, 10, placed, []step{fetch(0, "waits filling: cts 9 token 5 place 7")}},
 		{"copied from the sender", Posted, 10, 10, mapping, []step{
 			fetch(8, "waits fetching: get 10 bytes from 8, token 5"), sent(nil, "done fetching: done 9")}},
 		{"copied from a place that is recalled", Posted, 10, 10, mapping, []step{
-			fetch(8, "waits fetching: get 10 bytes from 8, token 5"), sent(transport.ErrRecalled, "waits filling: cts 9 token 5"),
+			fetch(8, "waits fetching: get 10 bytes from 8, token 5"),
+			sent(transport.ErrRecalled, "waits filling: cts 9 token 5"),
 			arrives(10, "done filling: ")}},
 		{"copied from a sender that is lost", Posted, 10, 10, mapping, []step{
 			fetch(8, "waits fetching: get 10 bytes from 8, token 5"), sent(errLost, "the peer is lost fetching: ")}},
-		{"a place that is slower than frames", Posted, 10, 10, direct, []step{fetch(8, "waits filling: cts 9 token 5")}},
+		{"a place that is slower than frames", Posted, 10, 10, direct,
+			[]step{fetch(8, "waits filling: cts 9 token 5")}},
 	} {
 		k := test.on()
 		k.begin(k.Peer, test.stage, make([]byte, test.buf), test.size)
@@ -169,7 +184,8 @@ func TestAFlushEndsWrites(t *testing.T) {
 	k.v.Flushed(2, second) // another rank's
 	k.v.Flushed(1, second-1)
 	if k.v.MayBeWritten(one) || !k.v.MayBeWritten(two) {
-		t.Errorf("after the first answer: the first %v, the second %v, want false and true", k.v.MayBeWritten(one), k.v.MayBeWritten(two))
+		t.Errorf("after the first answer: the first %v, the second %v, want false and true", k.v.MayBeWritten(one),
+			k.v.MayBeWritten(two))
 	}
 	if k.v.Flushed(1, second); k.v.MayBeWritten(two) {
 		t.Error("the second may still be written after its answer")

@@ -22,7 +22,8 @@ func TestALongWaitAsksItsCheckAsOftenAsThatWants(t *testing.T) {
 		done := r.start(ctx, w)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if want := []time.Duration{time.Millisecond, 6 * time.Millisecond, 306 * time.Millisecond}; !slices.Equal(asked, want) {
+		if want := []time.Duration{time.Millisecond, 6 * time.Millisecond,
+			306 * time.Millisecond}; !slices.Equal(asked, want) {
 			t.Errorf("asked after %v, want %v", asked, want)
 		}
 		r.store(w)

@@ -511,7 +511,8 @@ func TestALongWaitIsReported(t *testing.T) {
 			}
 			for i, w := range words {
 				if w.stalled != 1 || w.ended != 0 {
-					t.Errorf("watch %v: waiter %d was told %d times, want once; of its end %d times", watch, i, w.stalled, w.ended)
+					t.Errorf("watch %v: waiter %d was told %d times, want once; of its end %d times", watch, i,
+						w.stalled, w.ended)
 				}
 				r.store(w)
 			}
@@ -593,7 +594,8 @@ func TestALongWaitThatNeverBlocksIsReportedAtIntervals(t *testing.T) {
 			t.Errorf("got %v, want %v", err, errGaveUp)
 		}
 		if r.stalls < times || r.stalls > 2*times+1 || w.stalled != 1 {
-			t.Errorf("the source was told %d times, want between %d and %d; the owner %d times, want once", r.stalls, times, 2*times+1, w.stalled)
+			t.Errorf("the source was told %d times, want between %d and %d; the owner %d times, want once", r.stalls,
+				times, 2*times+1, w.stalled)
 		}
 	})
 }

@@ -52,7 +52,8 @@ func TestATimerMakesADriverPollOnce(t *testing.T) {
 		before := get(r, func() int { return r.polls })
 		time.Sleep(ticks * progress.StallAfter)
 		synctest.Wait()
-		if polls, stalls := get(r, func() int { return r.polls })-before, get(r, func() int { return r.stalls }); stalls != ticks || polls > ticks {
+		if polls, stalls := get(r, func() int { return r.polls })-before,
+			get(r, func() int { return r.stalls }); stalls != ticks || polls > ticks {
 			t.Errorf("%d polls for %d stalls: want %d of each at most", polls, stalls, ticks)
 		}
 		if hint := get(r, func() world.Rank { return r.hinted }); hint != world.None {

@@ -272,10 +272,12 @@ func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how Ho
 			}
 		})
 	case how.Size == 8:
-		binary.NativeEndian.PutUint64(out, swapIf(atomic.LoadUint64, atomic.CompareAndSwapUint64, (*uint64)(unsafe.Pointer(&bytesAt(at, 8)[0])),
+		binary.NativeEndian.PutUint64(out, swapIf(atomic.LoadUint64, atomic.CompareAndSwapUint64,
+			(*uint64)(unsafe.Pointer(&bytesAt(at, 8)[0])),
 			binary.NativeEndian.Uint64(want), binary.NativeEndian.Uint64(x)))
 	default:
-		binary.NativeEndian.PutUint32(out, swapIf(atomic.LoadUint32, atomic.CompareAndSwapUint32, (*uint32)(unsafe.Pointer(&bytesAt(at, 4)[0])),
+		binary.NativeEndian.PutUint32(out, swapIf(atomic.LoadUint32, atomic.CompareAndSwapUint32,
+			(*uint32)(unsafe.Pointer(&bytesAt(at, 4)[0])),
 			binary.NativeEndian.Uint32(want), binary.NativeEndian.Uint32(x)))
 	}
 	return nil

@@ -173,7 +173,8 @@ const mostSpans = 128
 var spanRooms = sync.Pool{New: func() any { return new([mostSpans]core.Span) }}
 
 // byKernel copies between packed bytes and the runs of t.
-func (w *Window) byKernel(p *part, t *Target, packed []byte, do func(packed []byte, spans []core.Span) error) (err error) {
+func (w *Window) byKernel(p *part, t *Target, packed []byte,
+	do func(packed []byte, spans []core.Span) error) (err error) {
 	room := spanRooms.Get().(*[mostSpans]core.Span)
 	defer spanRooms.Put(room)
 	spans, bytes := room[:0], 0 // in spans
@@ -284,7 +285,8 @@ func (w *Window) CompareAndSwap(rank, at int, b, want, result mem.Buffer, how Ho
 	}
 	x, old, out := b.HostSlice(), want.HostSlice(), result.HostSlice()
 	if len(x) != how.Size || len(old) != how.Size || len(out) != how.Size {
-		return w.fault("compareandswap", rank, wrong("%d, %d and %d bytes: want one element of %v", len(x), len(old), len(out), how.Type))
+		return w.fault("compareandswap", rank,
+			wrong("%d, %d and %d bytes: want one element of %v", len(x), len(old), len(out), how.Type))
 	}
 	if p := &w.parts[rank]; p.Direct {
 		return w.fault("compareandswap", rank, w.compareAndSwap(p, p.Here+uintptr(at), x, old, out, how))

@@ -104,7 +104,8 @@ func (r *request) parse(b []byte) bool {
 	}
 	r.runs = r.runs[:0]
 	for i := range n {
-		r.runs = append(r.runs, run{int(binary.LittleEndian.Uint64(b[16*i:])), int(binary.LittleEndian.Uint64(b[16*i+8:]))})
+		r.runs = append(r.runs, run{int(binary.LittleEndian.Uint64(b[16*i:])),
+			int(binary.LittleEndian.Uint64(b[16*i+8:]))})
 	}
 	r.data = b[16*n:]
 	return true
@@ -131,8 +132,9 @@ func (w *Window) sendPieces(what uint64, t *Target, b, result mem.Buffer, how Ho
 		if err != nil || len(r.runs) == 0 {
 			return
 		}
-		r.head = [headWords]uint64{headRequest: what, headAt: uint64(t.At), headRuns: uint64(len(r.runs)), headBytes: uint64(to - from),
-			headHow: how.encode(), headCode: how.Code}
+		r.head = [headWords]uint64{headRequest: what, headAt: uint64(t.At), headRuns: uint64(len(r.runs)),
+			headBytes: uint64(to - from),
+			headHow:   how.encode(), headCode: how.Code}
 		err = w.send(t.Rank, &r, piece(b, from, to), piece(result, from, to), keep)
 		r.runs, from = r.runs[:0], to
 	}
@@ -159,7 +161,8 @@ func (w *Window) sendSwap(t *Target, both []byte, result mem.Buffer, how How) er
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := request{runs: []run{{0, how.Size}}}
-	r.head = [headWords]uint64{headRequest: reqSwap, headAt: uint64(t.At), headRuns: 1, headBytes: uint64(how.Size), headHow: how.encode()}
+	r.head = [headWords]uint64{headRequest: reqSwap, headAt: uint64(t.At), headRuns: 1, headBytes: uint64(how.Size),
+		headHow: how.encode()}
 	return w.send(t.Rank, &r, mem.Bytes(both), result.Raw(), nil)
 }
 

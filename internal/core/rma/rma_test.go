@@ -20,17 +20,18 @@ import (
 // onWindow runs fn on every rank of a window of 16 bytes each.
 func onWindow(t *testing.T, ranks int, fn func(ctx context.Context, w *Window) error) {
 	t.Helper()
-	for rank, err := range commtest.Ranks(t.Context(), ranks, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-		own, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		w, err := New(ctx, (*core.Comm)(own), Config{Kind: Allocated, Size: 16, Unit: 1})
-		if err != nil {
-			return err
-		}
-		return errors.Join(fn(ctx, w), w.Free(ctx))
-	}) {
+	for rank, err := range commtest.Ranks(t.Context(), ranks, comm.Config{},
+		func(ctx context.Context, c *comm.Comm) error {
+			own, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			w, err := New(ctx, (*core.Comm)(own), Config{Kind: Allocated, Size: 16, Unit: 1})
+			if err != nil {
+				return err
+			}
+			return errors.Join(fn(ctx, w), w.Free(ctx))
+		}) {
 		if err != nil {
 			t.Errorf("rank %d: %v", rank, err)
 		}
@@ -131,7 +132,8 @@ func TestFlushesOfSeveralGoroutines(t *testing.T) {
 				one, old := []int32{1}, []int32{-1}
 				for i := range int32(calls) {
 					old[0] = -1
-					if err := errors.Join(w.FetchAndOp(1, 4*g, mem.Of(one), mem.Of(old), how), w.Flush(ctx, 1)); err != nil {
+					if err := errors.Join(w.FetchAndOp(1, 4*g, mem.Of(one), mem.Of(old), how),
+						w.Flush(ctx, 1)); err != nil {
 						wrong[g] = err
 						return
 					}
@@ -159,7 +161,8 @@ func TestWhatIsAttachedMayBeAccessed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, g := range []struct{ from, bytes int }{{16, 8}, {0, 8}, {8, 8}, {40, 8}, {40, 0}, {44, 0}, {4, 0}, {26, 0}} {
+		for _, g := range []struct{ from, bytes int }{{16, 8}, {0, 8}, {8, 8}, {40, 8}, {40, 0}, {44, 0},
+			{4, 0}, {26, 0}} {
 			if err := w.Attach(uintptr(at+g.from), g.bytes, nil); err != nil {
 				return err
 			}
@@ -169,8 +172,10 @@ func TestWhatIsAttachedMayBeAccessed(t *testing.T) {
 			t    Target
 			want bool
 		}{
-			{Run(0, at, 24), true}, {Run(0, at+4, 16), true}, {Run(0, at+4, 24), false}, {Run(0, at-1, 4), false}, {Run(0, at+40, 8), true},
-			{Run(0, at+46, 2), true}, {Run(0, at+26, 1), false}, {Run(0, at+32, 16), false}, {Run(0, math.MaxInt-2, 8), false}, {Target{Rank: 0, At: at + 16, Layout: pairs}, true},
+			{Run(0, at, 24), true}, {Run(0, at+4, 16), true}, {Run(0, at+4, 24), false}, {Run(0, at-1, 4), false},
+			{Run(0, at+40, 8), true},
+			{Run(0, at+46, 2), true}, {Run(0, at+26, 1), false}, {Run(0, at+32, 16), false},
+			{Run(0, math.MaxInt-2, 8), false}, {Target{Rank: 0, At: at + 16, Layout: pairs}, true},
 			{Target{Rank: 0, At: at + 8, Layout: pairs}, false},
 		} {
 			b := mem.Bytes(make([]byte, tt.t.Layout.Size()))

@@ -60,7 +60,8 @@ func combines(how How) bool {
 
 // inC are the operators as C knows them: MPI's numbers of the last two.
 var inC = map[mem.Op]uint64{
-	mem.Sum: uint64(mem.Sum), mem.Prod: uint64(mem.Prod), mem.Min: uint64(mem.Min), mem.Max: uint64(mem.Max), Replace: 60, Fetch: 61,
+	mem.Sum: uint64(mem.Sum), mem.Prod: uint64(mem.Prod), mem.Min: uint64(mem.Min), mem.Max: uint64(mem.Max),
+	Replace: 60, Fetch: 61,
 }
 
 // Elements of a window are put, got and combined at random, in Go and in C, aligned or not.

@@ -157,7 +157,8 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	err := rd.progress.AwaitFlag(rd.ctx, &v.wait.Waiter, word, want)
 	open := func() bool { return rd.parting.closes && !v.isSet() && ch.Broken() == nil }
 	if open() && ch.HasLeft(src) {
-		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may report its end before its last frames are read
+		// the host segment may report its end before its last frames are read
+		if rd.progress.Drain(); open() && rd.ctx.Err() == nil {
 			ch.AwaitReason(rd.quiet)
 		}
 	}

@@ -126,7 +126,8 @@ func (rd *Round) check(src int, seq uint64, theirs shmsync.EncodedCall) bool {
 		return true
 	}
 	rd.mismatch(&liveness.MismatchError{
-		Seq: seq, Rank: rd.ch.Rank(), Peer: src, Call: call.OfWords(mine.A, mine.B), PeerCall: call.OfWords(theirs.A, theirs.B),
+		Seq: seq, Rank: rd.ch.Rank(), Peer: src, Call: call.OfWords(mine.A, mine.B),
+		PeerCall: call.OfWords(theirs.A, theirs.B),
 	})
 	return false
 }
@@ -146,7 +147,8 @@ func (rd *Round) reason(m *liveness.MismatchError) liveness.Reason {
 
 // differOn returns the error where two ranks made the same call f.
 func (rd *Round) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs call.Block) *liveness.MismatchError {
-	return &liveness.MismatchError{Seq: seq, Rank: rd.ch.Rank(), Peer: src, Call: f, PeerCall: f, Block: mine, PeerBlock: theirs}
+	return &liveness.MismatchError{Seq: seq, Rank: rd.ch.Rank(), Peer: src, Call: f, PeerCall: f, Block: mine,
+		PeerBlock: theirs}
 }
 
 // differBefore breaks the Channel because src made a different call before the running or last

@@ -69,7 +69,8 @@ func (l *peerQueue) pump() {
 			return
 		}
 		l.out.Pop()
-		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()})
+		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq,
+			Tag: rd.digested()})
 		if offered || !r.Buf.IsHost() { // the message then goes as after an RTS
 			h.Kind = transport.Offer
 			rd.ch.Offer(r, h)

@@ -184,10 +184,13 @@ func TestBlocksThatDifferBreakTheCommunicator(t *testing.T) {
 		len  int
 		want string
 	}{
-		"equal":                  {transport.Coll, 0, mem.U8, 4, ""},
-		"longer":                 {transport.Coll, 0, mem.U8, 5, "rank 0 expected 4 bytes of uint8 from rank 1, which sends 5 bytes of uint8"},
-		"another type":           {transport.Coll, 0, mem.I8, 4, "rank 0 expected 4 bytes of uint8 from rank 1, which sends 4 bytes of int8"},
-		"long, and not asked":    {transport.Call, 1 << 20, 0, 0, "rank 0 expected 4 bytes of uint8 from rank 1, which sends 1048576 bytes"},
+		"equal": {transport.Coll, 0, mem.U8, 4, ""},
+		"longer": {transport.Coll, 0, mem.U8, 5,
+			"rank 0 expected 4 bytes of uint8 from rank 1, which sends 5 bytes of uint8"},
+		"another type": {transport.Coll, 0, mem.I8, 4,
+			"rank 0 expected 4 bytes of uint8 from rank 1, which sends 4 bytes of int8"},
+		"long, and not asked": {transport.Call, 1 << 20, 0, 0,
+			"rank 0 expected 4 bytes of uint8 from rank 1, which sends 1048576 bytes"},
 		"a wait without payload": {transport.Call, 0, 0, 0, ""},
 	} {
 		m := newMember(t)
@@ -273,7 +276,8 @@ func TestAWaitEnds(t *testing.T) {
 	m.begin()
 	m.Irecv(1, mem.Bytes(make([]byte, 4)))
 	m.arrives(2, transport.Header{Kind: transport.Revoke}, liveness.Reason{Rank: 2, Cause: "stumbled"}.Encode())
-	if err := m.End(m.Wait()); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "rank 2 (host host) stumbled") {
+	if err := m.End(m.Wait()); !errors.Is(err, liveness.ErrRevoked) ||
+		!strings.Contains(err.Error(), "rank 2 (host host) stumbled") {
 		t.Errorf("after a revocation: %v", err)
 	}
 	if err := m.Begin(t.Context(), &bcast, 4, false); !errors.Is(err, liveness.ErrRevoked) {
@@ -293,10 +297,11 @@ func TestGoodbyesAreCompared(t *testing.T) {
 		sent   string
 		want   string
 	}{
-		"no call":                      {nil, bcast, 0, "", ""},
-		"a call that needs all":        {&barrier, barrier, 0, "", ""},
-		"equal":                        {&bcast, bcast, 0, goodbyes, ""},
-		"another call":                 {&bcast, barrier, 0, "", "collective 1: rank 0 called bcast(4 uint8, root 0), but rank 2 called barrier()"},
+		"no call":               {nil, bcast, 0, "", ""},
+		"a call that needs all": {&barrier, barrier, 0, "", ""},
+		"equal":                 {&bcast, bcast, 0, goodbyes, ""},
+		"another call": {&bcast, barrier, 0, "",
+			"collective 1: rank 0 called bcast(4 uint8, root 0), but rank 2 called barrier()"},
 		"other calls before this call": {&bcast, bcast, 1, "", before},
 	} {
 		m := newMember(t)

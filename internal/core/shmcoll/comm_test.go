@@ -108,7 +108,8 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 			err := shmsynctest.Together(members, func(r *Collectives) error {
 				for i := range lengths {
 					for kind := range kinds {
-						if err := once(r, kind, lengths[(i+kind)%len(lengths)], i%p, i*kinds+kind, unmoved); err != nil {
+						if err := once(r, kind, lengths[(i+kind)%len(lengths)], i%p, i*kinds+kind,
+							unmoved); err != nil {
 							return h.Break(err)
 						}
 					}
@@ -158,7 +159,8 @@ func once(r *Collectives, kind, n, root, nth int, move mover) error {
 	check := func(err error, got []int64, want func(i int) int64) error {
 		for i := range got {
 			if err == nil && got[i] != want(i) {
-				err = fmt.Errorf("call %d of kind %d with %d elements: element %d is %d, want %d", nth, kind, n, i, got[i], want(i))
+				err = fmt.Errorf("call %d of kind %d with %d elements: element %d is %d, want %d", nth, kind, n, i,
+					got[i], want(i))
 			}
 		}
 		return err
@@ -167,7 +169,8 @@ func once(r *Collectives, kind, n, root, nth int, move mover) error {
 	case 0:
 		return r.do(new(call.Call).Barrier())
 	case 1:
-		return check(r.do(new(call.Call).Bcast(root, mem.Of(send))), send, func(i int) int64 { return shmsynctest.Value(nth, root, i) })
+		return check(r.do(new(call.Call).Bcast(root, mem.Of(send))), send,
+			func(i int) int64 { return shmsynctest.Value(nth, root, i) })
 	case 2:
 		err := r.do(new(call.Call).Reduce(root, mem.Of(send), mem.Of(recv), sum))
 		if r.Me() != root {
@@ -178,25 +181,30 @@ func once(r *Collectives, kind, n, root, nth int, move mover) error {
 		return check(r.do(new(call.Call).Allreduce(mem.Of(send), mem.Of(recv), sum)), recv, total)
 	case 4:
 		all := move(make([]int64, n*p))
-		return check(r.do(new(call.Call).Allgather(mem.Of(send), mem.Of(all))), all, func(i int) int64 { return shmsynctest.Value(nth, i/n, i%n) })
+		return check(r.do(new(call.Call).Allgather(mem.Of(send), mem.Of(all))), all,
+			func(i int) int64 { return shmsynctest.Value(nth, i/n, i%n) })
 	case 5:
 		all, in := move(shmsynctest.Vector(nth, r.Me(), n*p)), move(make([]int64, n*p))
-		return check(r.do(new(call.Call).Alltoall(mem.Of(all), mem.Of(in))), in, func(i int) int64 { return shmsynctest.Value(nth, i/n, r.Me()*n+i%n) })
+		return check(r.do(new(call.Call).Alltoall(mem.Of(all), mem.Of(in))), in,
+			func(i int) int64 { return shmsynctest.Value(nth, i/n, r.Me()*n+i%n) })
 	case 6:
 		all := move(shmsynctest.Vector(nth, r.Me(), n*p))
-		return check(r.do(new(call.Call).ReduceScatterBlock(mem.Of(all), mem.Of(recv), sum)), recv, func(i int) int64 { return total(r.Me()*n + i) })
+		return check(r.do(new(call.Call).ReduceScatterBlock(mem.Of(all), mem.Of(recv), sum)), recv,
+			func(i int) int64 { return total(r.Me()*n + i) })
 	case 7:
 		var all []int64
 		if r.Me() == root {
 			all = move(make([]int64, n*p))
 		}
-		return check(r.do(new(call.Call).Gather(root, mem.Of(send), mem.Of(all))), all, func(i int) int64 { return shmsynctest.Value(nth, i/n, i%n) })
+		return check(r.do(new(call.Call).Gather(root, mem.Of(send), mem.Of(all))), all,
+			func(i int) int64 { return shmsynctest.Value(nth, i/n, i%n) })
 	}
 	var all []int64
 	if r.Me() == root {
 		all = move(shmsynctest.Vector(nth, root, n*p))
 	}
-	return check(r.do(new(call.Call).Scatter(root, mem.Of(all), mem.Of(recv))), recv, func(i int) int64 { return shmsynctest.Value(nth, root, r.Me()*n+i) })
+	return check(r.do(new(call.Call).Scatter(root, mem.Of(all), mem.Of(recv))), recv,
+		func(i int) int64 { return shmsynctest.Value(nth, root, r.Me()*n+i) })
 }
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
@@ -222,7 +230,9 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 	for _, p := range []int{2, 3} {
 		members, _ := comms(t, p, func(int) {})
 		for kind := range kinds {
-			err := shmsynctest.Together(members, func(r *Collectives) error { return once(r, kind, 20<<20/16+5, kind%p, kind, unmoved) })
+			err := shmsynctest.Together(members, func(r *Collectives) error {
+				return once(r, kind, 20<<20/16+5, kind%p, kind, unmoved)
+			})
 			if err != nil {
 				t.Fatalf("%d members: %v", p, err)
 			}
@@ -248,7 +258,8 @@ func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
 			begin(r, 30)
 			return r.do(new(call.Call).Barrier())
 		})
-		if !errors.Is(err, shmsynctest.ErrDisagree) || !strings.Contains(err.Error(), "{10 0}") || !strings.Contains(err.Error(), "{11 0}") {
+		if !errors.Is(err, shmsynctest.ErrDisagree) || !strings.Contains(err.Error(), "{10 0}") ||
+			!strings.Contains(err.Error(), "{11 0}") {
 			t.Errorf("after %d calls: got %v, want both calls", quiet, err)
 		}
 	}

@@ -115,8 +115,11 @@ func TestWhoFailsIsNotWrittenTo(t *testing.T) {
 					return nil
 				})
 				for me, used := range spoilt {
-					if slices.ContainsFunc(used, func(v []int64) bool { return slices.ContainsFunc(v, func(x int64) bool { return x != -1 }) }) {
-						t.Errorf("kind %d, member %d of %d: a vector of a collective that has failed was written to", kind, me, p)
+					if slices.ContainsFunc(used, func(v []int64) bool {
+						return slices.ContainsFunc(v, func(x int64) bool { return x != -1 })
+					}) {
+						t.Errorf("kind %d, member %d of %d: a vector of a collective that has failed was written to",
+							kind, me, p)
 					}
 				}
 			}
@@ -202,7 +205,8 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 				}
 				for rank, s := range steps {
 					if (s == direct) != (private == 0) {
-						t.Errorf("kind %d, %d ranks, %d of them with private vectors: rank %d took %d steps", kind, p, private, rank, s)
+						t.Errorf("kind %d, %d ranks, %d of them with private vectors: rank %d took %d steps", kind, p,
+							private, rank, s)
 					}
 				}
 			}
@@ -236,7 +240,8 @@ func TestBothEndsOfABlockShareIt(t *testing.T) {
 				a, b := shareOf(0, p-1, 0, p, n, inPlace)
 				c, d := shareOf(p-1, p-1, 0, p, n, inPlace)
 				if a != 0 || b != c || d != n {
-					t.Errorf("block of %d bytes, %d members, in place %v: %d to %d and %d to %d", n, p, inPlace, a, b, c, d)
+					t.Errorf("block of %d bytes, %d members, in place %v: %d to %d and %d to %d", n, p,
+						inPlace, a, b, c, d)
 				}
 			}
 		}

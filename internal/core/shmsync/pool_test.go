@@ -12,7 +12,8 @@ const large = 512 << 10
 
 // What waits for members to leave may use the Pool, as what it calls on a device may.
 func TestWhatWaitsForMembersIsDoneWithNoLockHeld(t *testing.T) {
-	for name, vacate := range map[string]func(p *shmsync.Pool){"sweep": (*shmsync.Pool).Sweep, "take": func(p *shmsync.Pool) { p.Take() }} {
+	for name, vacate := range map[string]func(p *shmsync.Pool){
+		"sweep": (*shmsync.Pool).Sweep, "take": func(p *shmsync.Pool) { p.Take() }} {
 		t.Run(name, func(t *testing.T) {
 			p := shmsynctest.NewHost(1, large).Pools[0]
 			token, err := p.Take()

@@ -60,7 +60,8 @@ func (t *Team) differ(member int, first uint64) error {
 	t.differs = true
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := t.head(t.me, s), t.head(member, s)
-		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
+		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 &&
+			mine.call != theirs.call {
 			return t.port.Disagree(member, t.since(s, first), mine.call, theirs.call)
 		}
 	}

@@ -42,7 +42,8 @@ func placesOf(c *core.Comm, dims []int, periodic []bool) (int, error) {
 		case d < 1:
 			return 0, Wrong(c, op, "dims[%d] is %d: want 1 or more", i, d)
 		case d > c.Size()/n:
-			return 0, Wrong(c, op, "the grid %v has more places than %d: want at most one for each rank", dims, c.Size())
+			return 0, Wrong(c, op, "the grid %v has more places than %d: want at most one for each rank",
+				dims, c.Size())
 		}
 		n *= d
 	}

@@ -20,8 +20,10 @@ func TestDimensionsAreEven(t *testing.T) {
 		{30030, []int{0, 0, 0, 0}, []int{15, 14, 13, 11}}, {5040, []int{0, 0, 0}, []int{21, 16, 15}},
 		{5616, []int{0, 0, 0, 0}, []int{13, 9, 8, 6}}, {999999, []int{0, 0}, []int{1001, 999}},
 		{1 << 20, make([]int, 20), slices.Repeat([]int{2}, 20)},
-		{12, []int{0, 2, 0}, []int{3, 2, 2}}, {12, []int{0, 3, 0, 1}, []int{2, 3, 2, 1}}, {24, []int{1, 0, 0}, []int{1, 6, 4}},
-		{6, []int{2, 3}, []int{2, 3}}, {1, nil, nil}, {7, []int{0}, []int{7}}, {1<<31 - 1, []int{0, 0}, []int{1<<31 - 1, 1}},
+		{12, []int{0, 2, 0}, []int{3, 2, 2}}, {12, []int{0, 3, 0, 1}, []int{2, 3, 2, 1}},
+		{24, []int{1, 0, 0}, []int{1, 6, 4}},
+		{6, []int{2, 3}, []int{2, 3}}, {1, nil, nil}, {7, []int{0}, []int{7}},
+		{1<<31 - 1, []int{0, 0}, []int{1<<31 - 1, 1}},
 	} {
 		dims := slices.Clone(c.dims)
 		if err := Dims(c.n, dims); err != nil || !slices.Equal(dims, c.got) {
@@ -71,7 +73,8 @@ func TestRanksAndCoordinates(t *testing.T) {
 	for _, c := range []struct {
 		at   []int
 		want int
-	}{{[]int{0, 3}, 0}, {[]int{1, -1}, 5}, {[]int{1, -7}, 5}, {[]int{2, 0}, core.ProcNull}, {[]int{-1, 0}, core.ProcNull}} {
+	}{{[]int{0, 3}, 0}, {[]int{1, -1}, 5}, {[]int{1, -7}, 5}, {[]int{2, 0}, core.ProcNull},
+		{[]int{-1, 0}, core.ProcNull}} {
 		if got := grid.RankAt(c.at); got != c.want {
 			t.Errorf("at %v is %d, want %d", c.at, got, c.want)
 		}
@@ -93,7 +96,8 @@ func TestRankAtWantsACoordinateForEachDimension(t *testing.T) {
 
 func TestShifts(t *testing.T) {
 	for _, c := range []struct{ rank, dim, by, want int }{
-		{0, 0, 1, 3}, {3, 0, 1, core.ProcNull}, {0, 0, -1, core.ProcNull}, {0, 1, -1, 2}, {5, 1, 1, 3}, {1, 1, 6, 1}, {2, 0, 0, 2},
+		{0, 0, 1, 3}, {3, 0, 1, core.ProcNull}, {0, 0, -1, core.ProcNull}, {0, 1, -1, 2}, {5, 1, 1, 3}, {1, 1, 6, 1},
+		{2, 0, 0, 2},
 	} {
 		if got := grid.Shifted(c.rank, c.dim, c.by); got != c.want {
 			t.Errorf("from rank %d by %d in dimension %d: %d, want %d", c.rank, c.by, c.dim, got, c.want)

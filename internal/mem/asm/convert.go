@@ -11,19 +11,21 @@ import (
 
 // widen writes the conversion from 16-bit floats.
 func (g *generator) widen() {
-	g.conversion("widen", "dst, src *byte, n int", "stores the values of n elements as float32.", func(dst, src Mem, i int) {
-		g.read(g.vec(i), src.Offset(i*g.unit()))
-		g.move(g.vec(i), dst.Offset(i*g.width()))
-	}, 1, 2)
+	g.conversion("widen", "dst, src *byte, n int", "stores the values of n elements as float32.",
+		func(dst, src Mem, i int) {
+			g.read(g.vec(i), src.Offset(i*g.unit()))
+			g.move(g.vec(i), dst.Offset(i*g.width()))
+		}, 1, 2)
 }
 
 // narrow writes the conversion to 16-bit floats.
 func (g *generator) narrow() {
-	g.conversion("narrow", "dst, src *byte, n int, by float32", "divides n float32 and rounds the quotients.", func(dst, src Mem, i int) {
-		g.move(src.Offset(i*g.width()), g.vec(i))
-		g.divide(g.vec(i))
-		g.write(dst.Offset(i*g.unit()), g.vec(i))
-	}, 2, 1)
+	g.conversion("narrow", "dst, src *byte, n int, by float32", "divides n float32 and rounds the quotients.",
+		func(dst, src Mem, i int) {
+			g.move(src.Offset(i*g.width()), g.vec(i))
+			g.divide(g.vec(i))
+			g.write(dst.Offset(i*g.unit()), g.vec(i))
+		}, 2, 1)
 }
 
 // conversion writes a loop that converts the i-th vector of a group with convert, and goes on by

@@ -40,7 +40,8 @@ type lane struct {
 	half bool // 16 bits in memory, float32 in registers
 }
 
-var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false}, {"U8", false}}
+var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false},
+	{"U8", false}}
 
 // nonTemporalLanes are the lanes of the loops that store non-temporally, in whole lines: memory
 // bounds their sums and not the processor.

@@ -145,7 +145,8 @@ func (h harness) testCopyAll(t *testing.T) {
 	for i := range n { // the last is empty, the parts of the Space are in another order
 		lo, hi := i*each, min((i+1)*each, (n-1)*each)
 		k := (i + 3) % n * each
-		here, there, back = append(here, want.Slice(lo, hi)), append(there, d.Slice(k, k+hi-lo)), append(back, got.Slice(lo, hi))
+		here, there, back = append(here, want.Slice(lo, hi)), append(there, d.Slice(k, k+hi-lo)),
+			append(back, got.Slice(lo, hi))
 	}
 	if err := errors.Join(mem.CopyAll(there, here), mem.CopyAll(back, there), mem.CopyAll(nil, nil)); err != nil {
 		t.Fatal(err)

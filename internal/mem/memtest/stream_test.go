@@ -63,7 +63,8 @@ func TestStreamDoesWhatItsDeviceDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(got)
-	if err := errors.Join(q.Copy(mem.Of(got), b), q.Clear(b), q.Sync()); err != nil || !slices.Equal(got, []float32{2, 4, 6}) {
+	if err := errors.Join(q.Copy(mem.Of(got), b), q.Clear(b), q.Sync()); err != nil ||
+		!slices.Equal(got, []float32{2, 4, 6}) {
 		t.Errorf("got %v (%v)", got, err)
 	}
 	if err := errors.Join(q.Copy(mem.Of(got), b), q.Close()); err != nil || !slices.Equal(got, []float32{0, 0, 0}) {

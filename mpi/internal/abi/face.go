@@ -3,20 +3,23 @@ package abi
 // A Face is the C library that the program calls: some of its constants, and how to call
 // functions of the program. Tests have a Face in Go.
 type Face struct {
-	ProcNull, AnySource, Undefined                                     int // in arrays and attributes, which are not converted
-	BsendOverhead                                                      int
-	BufferAutomatic                                                    Addr
-	LastCode                                                           int // MPI_ERR_LASTCODE: added codes follow
-	MaxObjectName, MaxErrorString, MaxProcessorName, MaxInfoKey        int // with the zero at the end
-	MaxInfoValue                                                       int
-	Unified, FlavorCreate                                              int // MPI_WIN_UNIFIED, MPI_WIN_FLAVOR_CREATE: others follow
+	// in arrays and attributes, which are not converted
+	ProcNull, AnySource, Undefined                              int
+	BsendOverhead                                               int
+	BufferAutomatic                                             Addr
+	LastCode                                                    int // MPI_ERR_LASTCODE: added codes follow
+	MaxObjectName, MaxErrorString, MaxProcessorName, MaxInfoKey int // with the zero at the end
+	MaxInfoValue                                                int
+	// MPI_WIN_UNIFIED, MPI_WIN_FLAVOR_CREATE: others follow
+	Unified, FlavorCreate                                              int
 	DistributeBlock, DistributeCyclic, DistributeNone, DefaultArgument int
 
 	// CallOp calls a program's operator: inout = in op inout, for n elements.
 	CallOp func(fn, in, inout Addr, n int, op, datatype Handle)
 	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is the object's
 	// kind, as package attrs has it.
-	CopyAttr   func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool, class Class)
+	CopyAttr func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool,
+		class Class)
 	DeleteAttr func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class
 	// CallErrhandler calls an error handler of the program, for an object of a kind.
 	CallErrhandler func(fn Addr, h Handle, kind int, object Handle, class Class)

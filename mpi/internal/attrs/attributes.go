@@ -303,7 +303,8 @@ func OfEnvironment(number int) (abi.Addr, bool) {
 // numbered program. All ranks can do I/O, so MPI_IO is MPI_ANY_SOURCE.
 func SetEnvironment(size, program int, oneClock bool) {
 	environment.first = abi.C.Alloc(len(environment.values) * 4)
-	environment.values = [...]int32{abi.TagUB, int32(abi.C.AnySource), int32(abi.C.ProcNull), 0, int32(program), 0, int32(size)}
+	environment.values = [...]int32{abi.TagUB, int32(abi.C.AnySource), int32(abi.C.ProcNull), 0, int32(program), 0,
+		int32(size)}
 	if oneClock {
 		environment.values[keyWtimeGlobal-keyTagUB] = 1
 	}

@@ -28,7 +28,8 @@ func checkRemoteRoot(x *comms.Inter, root int) error {
 	if root == abi.RootHere || root == abi.ProcNull || root >= 0 && root < x.Remote.Size() {
 		return nil
 	}
-	return errs.New(errs.Root, "root %d is not from 0 to %d, and not MPI_ROOT or MPI_PROC_NULL", root, x.Remote.Size()-1)
+	return errs.New(errs.Root, "root %d is not from 0 to %d, and not MPI_ROOT or MPI_PROC_NULL", root,
+		x.Remote.Size()-1)
 }
 
 // exchange makes p an exchange with the remote group: this rank sends to[i] to rank i, and receives

@@ -33,7 +33,8 @@ type vector struct {
 }
 
 func (p *Plan) vectorOf(of *calls.Vector, isRoot bool, s *Side, blocks int) vector {
-	v := vector{layout: of.Layout, role: of.On(isRoot), blocks: blocks, buf: s.Buf, n: s.Count, t: s.Type, types: s.Types}
+	v := vector{layout: of.Layout, role: of.On(isRoot), blocks: blocks, buf: s.Buf, n: s.Count, t: s.Type,
+		types: s.Types}
 	if v.role != calls.Unused && v.layout >= calls.Counted {
 		v.counts, v.displs = p.list(s.Counts, blocks), p.list(s.Displs, blocks)
 	}
@@ -93,7 +94,8 @@ func (v *vector) checkPlaced() error {
 			return err
 		}
 		if _, ok := typemap.Times(v.t.Extent(), v.displs[i]); !ok && n > 0 {
-			return errs.New(errs.Arg, "displacement %d is %d elements of %d bytes: want fewer than 2^61 bytes", i, v.displs[i], v.t.Extent())
+			return errs.New(errs.Arg, "displacement %d is %d elements of %d bytes: want fewer than 2^61 bytes", i,
+				v.displs[i], v.t.Extent())
 		}
 		if bytes += n * v.t.Size(); bytes < 0 {
 			return errs.New(errs.Count, "the counts are of more bytes than there are addresses")

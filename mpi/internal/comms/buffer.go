@@ -121,7 +121,8 @@ func (b *Buffer) Send(n int, start func() core.Request) error {
 		b.reclaim()
 	}
 	if b.used+room > b.size && !automatic {
-		return errs.New(errs.Buffer, "the message needs %d bytes of the attached buffer, which has %d free of %d", room, b.size-b.used, b.size)
+		return errs.New(errs.Buffer, "the message needs %d bytes of the attached buffer, which has %d free of %d", room,
+			b.size-b.used, b.size)
 	}
 	b.used += room
 	b.sends = append(b.sends, bufferedSend{start(), room})

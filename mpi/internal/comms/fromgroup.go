@@ -35,7 +35,8 @@ func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errh
 }
 
 // IntercommCreateFromGroups is told the remote group on the leader alone.
-func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLeader int, text abi.Text, info *infos.Info, h *errs.Errhandler) (*Comm, error) {
+func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLeader int, text abi.Text,
+	info *infos.Info, h *errs.Errhandler) (*Comm, error) {
 	if err := checkFromGroup(local, h); err != nil {
 		return nil, err
 	}

@@ -184,11 +184,13 @@ func (g *Group) expand(n int, ranges abi.Array) (ranks []int, err error) {
 		case stride == 0:
 			return nil, errs.New(errs.Arg, "the stride of range (%d, %d, 0) is 0", first, last)
 		case first < 0 || first >= g.Size():
-			return nil, errs.New(errs.Rank, "range (%d, %d, %d) begins outside the group of %d", first, last, stride, g.Size())
+			return nil, errs.New(errs.Rank, "range (%d, %d, %d) begins outside the group of %d", first, last,
+				stride, g.Size())
 		}
 		steps := (last - first) / stride
 		if end := first + steps*stride; steps > 0 && (end < 0 || end >= g.Size()) {
-			return nil, errs.New(errs.Rank, "range (%d, %d, %d) ends at rank %d, outside the group of %d", first, last, stride, end, g.Size())
+			return nil, errs.New(errs.Rank, "range (%d, %d, %d) ends at rank %d, outside the group of %d", first, last,
+				stride, end, g.Size())
 		}
 		for r := first; (stride > 0 && r <= last || stride < 0 && r >= last) && len(ranks) <= g.Size(); r += stride {
 			ranks = append(ranks, r)

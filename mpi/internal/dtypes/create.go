@@ -174,7 +174,8 @@ func TypeCreateSubarray(ndims int, sizes, subsizes, starts abi.Array, order int,
 	return derived(typemap.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
 }
 
-func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int, old *Datatype) (*Datatype, error) {
+func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int,
+	old *Datatype) (*Datatype, error) {
 	if ndims < 1 {
 		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
 	}

@@ -185,5 +185,6 @@ func CheckBlocks(blocks, n int, t *Datatype) error {
 			return nil
 		}
 	}
-	return errs.New(errs.Count, "%d times %d elements of %d bytes: want fewer than 2^61 bytes in all", blocks, n, t.Extent())
+	return errs.New(errs.Count, "%d times %d elements of %d bytes: want fewer than 2^61 bytes in all", blocks,
+		n, t.Extent())
 }

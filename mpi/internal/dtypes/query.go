@@ -58,7 +58,8 @@ func TypeGetEnvelope(t *Datatype) (integers, addresses, types, combiner int, err
 }
 
 // TypeGetContents gives types that are not predefined new handles, which the program frees.
-func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integers, addresses abi.Array, types []abi.Handle) error {
+func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integers, addresses abi.Array,
+	types []abi.Handle) error {
 	if err := CheckType(t); err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ func Explain(err error) string {
 
 // calledAs returns a collective with its arguments: "MPI_Allreduce(1 MPI_INT, MPI_SUM)".
 func calledAs(f *call.Fingerprint) string {
-	c := seg.Call{Kind: f.Kind, Of: f.Of, Type: f.Type, Op: f.Op, Peer: int(f.Root), Count: f.Count, Size: int64(f.Size)}
+	c := seg.Call{Kind: f.Kind, Of: f.Of, Type: f.Type, Op: f.Op, Peer: int(f.Root), Count: f.Count,
+		Size: int64(f.Size)}
 	if f.Kind.LocalCounts() {
 		c.Type = mem.NoType
 	}

@@ -33,11 +33,13 @@ func TestEveryClassHasASentence(t *testing.T) {
 		}
 	}
 	var n notedErrors
-	if got, want := n.describe(Truncate), "MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it"; got != want {
+	if got, want := n.describe(Truncate),
+		"MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	n.text = map[abi.Class]string{Truncate: "MPI_Recv on x: 8 bytes"}
-	if got, want := n.describe(Truncate), "MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it: MPI_Recv on x: 8 bytes"; got != want {
+	if got, want := n.describe(Truncate),
+		"MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it: MPI_Recv on x: 8 bytes"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -237,7 +237,8 @@ func (x *exchange) request(r *rooms, round int, next []int) error {
 		}
 		next[i] = max(begin, end)
 		before := len(r.out)
-		x.v.trains(x.at+begin, next[i]-begin, func(t train) { r.out = train{t.off - from, t.n, t.count, t.stride}.put(r.out) })
+		x.v.trains(x.at+begin, next[i]-begin,
+			func(t train) { r.out = train{t.off - from, t.n, t.count, t.stride}.put(r.out) })
 		k := x.rank(i)
 		r.sizes[2*k] = int64(len(r.out)-before) / trainBytes
 		r.sizes[2*k+1] = int64(next[i] - begin)
@@ -384,7 +385,8 @@ func (x *exchange) collect(r *rooms, end int, before, next, first, got []int) er
 			all += 8 + n
 		}
 	}
-	if err := x.team.c.Do(x.team.in, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil)); err != nil {
+	if err := x.team.c.Do(x.team.in, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)),
+		r.ins, nil)); err != nil {
 		return err
 	}
 	memory, in := x.t.Layout(x.count), r.in

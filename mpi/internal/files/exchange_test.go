@@ -91,7 +91,8 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				a.n, a.count = len(data)-1, len(data)-1
 			}
 			a.buf, a.t = addressOf(data), &dtypes.Datatype{Type: typemap.Named("MPI_BYTE")}
-			if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window, alignment).move(); moved != a.n || err != nil {
+			if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window,
+				alignment).move(); moved != a.n || err != nil {
 				return fmt.Errorf("%d bytes are written, %w: want %d", moved, err, a.n)
 			}
 			if err := comm.Barrier(ctx, c); err != nil {
@@ -117,8 +118,10 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				left++
 			}
 			clear(data)
-			moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window, alignment).move()
-			if err != nil || moved != left || !bytes.Equal(data[:left], parts[c.Rank()][:left]) || slices.Max(data[left:]) != 0 {
+			moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window,
+				alignment).move()
+			if err != nil || moved != left || !bytes.Equal(data[:left], parts[c.Rank()][:left]) ||
+				slices.Max(data[left:]) != 0 {
 				return fmt.Errorf("%d bytes are read, %w: want %d, and what was written", moved, err, left)
 			}
 			runtime.KeepAlive(data)

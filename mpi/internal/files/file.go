@@ -111,7 +111,8 @@ func FileCallErrhandler(f *File, code int) error {
 	if err := checkOrNull(f); err != nil {
 		return err
 	}
-	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), "MPI_File_call_errhandler", comms.CalledByProgram(code))
+	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), "MPI_File_call_errhandler",
+		comms.CalledByProgram(code))
 	return nil
 }
 

@@ -45,7 +45,9 @@ func (s *sharedPointer) update(name string, next func(old int) int) (old int, er
 	defer s.mu.Unlock()
 	path := s.path(name)
 	if !s.opened {
-		s.fd, err = again(func() (int, error) { return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600) })
+		s.fd, err = again(func() (int, error) {
+			return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+		})
 		if err != nil {
 			return 0, failed("open the shared file pointer", path, err)
 		}

@@ -74,7 +74,8 @@ func (v *view) averageRun() int {
 	l := &v.tile[0]
 	lo, hi := l.Bounds()
 	ascending, disjoint := l.Order()
-	if _, one := l.Contiguous(); v.rep == external32 || !ascending || !disjoint || hi-lo > v.extent || one && l.Size() == v.extent {
+	if _, one := l.Contiguous(); v.rep == external32 || !ascending || !disjoint || hi-lo > v.extent ||
+		one && l.Size() == v.extent {
 		return noRun
 	}
 	runs := 0

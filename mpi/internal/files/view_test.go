@@ -73,7 +73,8 @@ func TestViewsAreTheirBytes(t *testing.T) {
 			want = append(want, m.place(at+i))
 		}
 		if !slices.Equal(got, want) || v.offset(at) != want[0] {
-			t.Fatalf("seed %d: the bytes from %d on are at %v (the first at %d), want %v", seed, at, got, v.offset(at), want)
+			t.Fatalf("seed %d: the bytes from %d on are at %v (the first at %d), want %v", seed, at, got,
+				v.offset(at), want)
 		}
 		size, end := r.IntN(60), 0
 		for m.place(end) < size {

@@ -114,7 +114,8 @@ func (o *Op) defined(b *typemap.Basic) bool {
 
 // combinedInC are the types that Face.Combine has operators for.
 var combinedInC = map[string]bool{
-	"MPI_LONG_DOUBLE": true, "MPI_LONG_DOUBLE_INT": true, "MPI_C_LONG_DOUBLE_COMPLEX": true, "MPI_CXX_LONG_DOUBLE_COMPLEX": true,
+	"MPI_LONG_DOUBLE": true, "MPI_LONG_DOUBLE_INT": true, "MPI_C_LONG_DOUBLE_COMPLEX": true,
+	"MPI_CXX_LONG_DOUBLE_COMPLEX": true,
 }
 
 func isInteger(b *typemap.Basic) bool {
@@ -158,7 +159,8 @@ func (o *Op) Combination(t *dtypes.Datatype) call.Op {
 		t.Operand()
 	}
 	if !isSolid(t) {
-		return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combinePacked(t, acc, in) }, Program: o.fn != 0}
+		return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combinePacked(t, acc, in) },
+			Program: o.fn != 0}
 	}
 	return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combine(t, acc, in) }, Program: o.fn != 0}
 }
@@ -197,7 +199,8 @@ func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
 
 // combineArrays packs into acc the result of combine, which stores into its second operand. The
 // operands are packed elements of t, left and right, and combine gets them as arrays.
-func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte, combine func(t *dtypes.Datatype, in, inout abi.Addr, n int)) {
+func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte,
+	combine func(t *dtypes.Datatype, in, inout abi.Addr, n int)) {
 	from, bytes := t.Span(n)
 	room := copies.Get().(*[]byte)
 	defer copies.Put(room)

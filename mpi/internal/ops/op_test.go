@@ -31,7 +31,8 @@ func TestAllOperatorsOnAllTypes(t *testing.T) {
 				continue
 			}
 			in, inout := make([]byte, 4*64), make([]byte, 4*64)
-			if err := ReduceLocal(addrOf(mem.Of(in)), addrOf(mem.Of(inout)), 3, dtypes.Registry.Find(abi.Handle(b.ID)), o); err != nil {
+			if err := ReduceLocal(addrOf(mem.Of(in)), addrOf(mem.Of(inout)), 3, dtypes.Registry.Find(abi.Handle(b.ID)),
+				o); err != nil {
 				t.Errorf("%s of %s: %v", o.name, b.Name, err)
 			}
 		}

@@ -118,7 +118,8 @@ func (m *message) receive(st *abi.Status) error {
 }
 
 func Sendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
-	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm, st *abi.Status) error {
+	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm,
+	st *abi.Status) error {
 	out := message{sendbuf, sendcount, sendtype, dest, sendtag, c}
 	in := message{recvbuf, recvcount, recvtype, source, recvtag, c}
 	if err := in.checkExchange(&out); err != nil {
@@ -127,7 +128,8 @@ func Sendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, 
 	return in.sendrecv(out.t.Buffer(sendbuf, sendcount), &out, st)
 }
 
-func SendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm, st *abi.Status) error {
+func SendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm,
+	st *abi.Status) error {
 	out := message{buf, n, t, dest, sendtag, c}
 	in := message{buf, n, t, source, recvtag, c}
 	if err := in.checkExchange(&out); err != nil {

@@ -125,7 +125,8 @@ func Isendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest,
 	return in.exchange(out.t.Buffer(sendbuf, sendcount), &out), nil
 }
 
-func IsendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
+func IsendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int,
+	c *comms.Comm) (*Request, error) {
 	out := message{buf, n, t, dest, sendtag, c}
 	in := message{buf, n, t, source, recvtag, c}
 	if err := in.checkExchange(&out); err != nil {

@@ -67,7 +67,8 @@ func Subarray(sizes, subsizes, starts []int, order int, of *Type) (*Type, error)
 	}
 	g := grid{t: of}
 	for i := range n {
-		if err := firstError(within("array_of_sizes", i, sizes[i], 1, most), within("array_of_subsizes", i, subsizes[i], 1, sizes[i]),
+		if err := firstError(within("array_of_sizes", i, sizes[i], 1, most),
+			within("array_of_subsizes", i, subsizes[i], 1, sizes[i]),
 			within("array_of_starts", i, starts[i], 0, sizes[i]-subsizes[i])); err != nil {
 			return nil, err
 		}
@@ -109,7 +110,8 @@ func Darray(size, rank int, gsizes, distribs, dargs, psizes []int, order int, of
 	if g.before != nil {
 		return nil, g.before
 	}
-	return g.t.made(DarrayType, slices.Concat([]int{size, rank, n}, gsizes, distribs, dargs, psizes, []int{order}), nil, of), nil
+	return g.t.made(DarrayType, slices.Concat([]int{size, rank, n}, gsizes, distribs, dargs, psizes, []int{order}),
+		nil, of), nil
 }
 
 // placeInGrid returns the coordinates of a rank. Ranks are in C's order, whatever the array's
@@ -157,7 +159,8 @@ func blockSize(i, gsize, distrib, darg, psize int) (int, error) {
 		if darg == DistributeDefault {
 			block = least
 		} else if block < least {
-			return 0, wrong(ErrArg, "array_of_dargs[%d] is %d: want %d or more, for %d ranks have %d indices", i, darg, least, psize, gsize)
+			return 0, wrong(ErrArg, "array_of_dargs[%d] is %d: want %d or more, for %d ranks have %d indices", i, darg,
+				least, psize, gsize)
 		}
 	case DistributeCyclic:
 		if darg == DistributeDefault {

@@ -45,7 +45,8 @@ func Vector(count, blocklength, stride int, of *Type) (*Type, error) {
 	if abs(stride)*abs(of.extent) > most {
 		return nil, wrong(ErrArg, "stride is %d elements of %d bytes: want fewer than 2^61 bytes", stride, of.extent)
 	}
-	return single(block{0, count, stride * of.extent, blocklength, of}, VectorType, []int{count, blocklength, stride}, nil)
+	return single(block{0, count, stride * of.extent, blocklength, of}, VectorType,
+		[]int{count, blocklength, stride}, nil)
 }
 
 // Hvector makes MPI_Type_create_hvector: the stride counts bytes.
@@ -86,10 +87,12 @@ func Struct(blocklengths, displacements []int, types []*Type) (*Type, error) {
 
 // Indexed makes MPI_Type_indexed: the displacements count elements.
 func Indexed(blocklengths, displacements []int, of *Type) (*Type, error) {
-	if err := firstError(noneNegative("array_of_blocklengths", blocklengths), one(of), displacementsFit(displacements, of)); err != nil {
+	if err := firstError(noneNegative("array_of_blocklengths", blocklengths), one(of),
+		displacementsFit(displacements, of)); err != nil {
 		return nil, err
 	}
-	t, err := indexed(len(blocklengths), of, func(i int) (int, int) { return displacements[i] * of.extent, blocklengths[i] })
+	t, err := indexed(len(blocklengths), of,
+		func(i int) (int, int) { return displacements[i] * of.extent, blocklengths[i] })
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +113,12 @@ func Hindexed(blocklengths, displacements []int, of *Type) (*Type, error) {
 
 // IndexedBlock makes MPI_Type_create_indexed_block: the displacements count elements.
 func IndexedBlock(blocklength int, displacements []int, of *Type) (*Type, error) {
-	if err := firstError(notNegative(ErrArg, "blocklength", blocklength), one(of), displacementsFit(displacements, of)); err != nil {
+	if err := firstError(notNegative(ErrArg, "blocklength", blocklength), one(of),
+		displacementsFit(displacements, of)); err != nil {
 		return nil, err
 	}
-	t, err := indexed(len(displacements), of, func(i int) (int, int) { return displacements[i] * of.extent, blocklength })
+	t, err := indexed(len(displacements), of,
+		func(i int) (int, int) { return displacements[i] * of.extent, blocklength })
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,8 @@ func indexed(n int, of *Type, at func(i int) (displacement, length int)) (*Type,
 func displacementsFit(displacements []int, of *Type) error {
 	for i, d := range displacements {
 		if abs(d)*abs(of.extent) > most {
-			return wrong(ErrArg, "array_of_displacements[%d] is %d elements of %d bytes: want fewer than 2^61 bytes", i, d, of.extent)
+			return wrong(ErrArg, "array_of_displacements[%d] is %d elements of %d bytes: want fewer than 2^61 bytes", i,
+				d, of.extent)
 		}
 	}
 	return nil

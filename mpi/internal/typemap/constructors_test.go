@@ -28,36 +28,53 @@ func TestContentsAndBounds(t *testing.T) {
 		{"named", integer, Contents{Combiner: 101}, 4, 0, 4, 0, 4, true, true},
 		{"dup", must(Dup(wide)), Contents{102, nil, nil, []*Type{wide}}, 4, 0, 8, 0, 4, true, true},
 		{"dup of named", must(Dup(double)), Contents{102, nil, nil, []*Type{double}}, 8, 0, 8, 0, 8, true, true},
-		{"contiguous", must(Contiguous(3, wide)), Contents{103, []int{3}, nil, []*Type{wide}}, 12, 0, 24, 0, 20, false, true},
-		{"vector", must(Vector(2, 3, 4, integer)), Contents{104, []int{2, 3, 4}, nil, []*Type{integer}}, 24, 0, 28, 0, 28, false, true},
-		{"hvector", must(Hvector(2, 1, -10, integer)), Contents{105, []int{2, 1}, []int{-10}, []*Type{integer}}, 8, -10, 16, -10, 14, false, true},
-		{"indexed", must(Indexed([]int{3, 1}, []int{4, 0}, integer)), Contents{106, []int{2, 3, 1, 4, 0}, nil, []*Type{integer}}, 16, 0, 28, 0, 28, false, true},
-		{"hindexed", must(Hindexed([]int{1, 2}, []int{-4, 0}, integer)), Contents{107, []int{2, 1, 2}, []int{-4, 0}, []*Type{integer}}, 12, -4, 12, -4, 12, true, true},
-		{"indexed_block", must(IndexedBlock(2, []int{5, 1}, char)), Contents{108, []int{2, 2, 5, 1}, nil, []*Type{char}}, 4, 1, 6, 1, 6, false, true},
-		{"hindexed_block", must(HindexedBlock(2, []int{5, 1}, char)), Contents{109, []int{2, 2}, []int{5, 1}, []*Type{char}}, 4, 1, 6, 1, 6, false, true},
-		{"struct", must(Struct([]int{1, 2}, []int{0, 8}, []*Type{double, char})), Contents{110, []int{2, 1, 2}, []int{0, 8}, []*Type{double, char}}, 10, 0, 16, 0, 10, true, false},
-		{"subarray", must(Subarray([]int{4, 5}, []int{2, 3}, []int{1, 2}, OrderFortran, char)), Contents{111, []int{2, 4, 5, 2, 3, 1, 2, 15}, nil, []*Type{char}}, 6, 0, 20, 9, 10, false, true},
+		{"contiguous", must(Contiguous(3, wide)), Contents{103, []int{3}, nil, []*Type{wide}}, 12, 0, 24, 0, 20,
+			false, true},
+		{"vector", must(Vector(2, 3, 4, integer)), Contents{104, []int{2, 3, 4}, nil, []*Type{integer}}, 24, 0, 28, 0,
+			28, false, true},
+		{"hvector", must(Hvector(2, 1, -10, integer)), Contents{105, []int{2, 1}, []int{-10}, []*Type{integer}}, 8, -10,
+			16, -10, 14, false, true},
+		{"indexed", must(Indexed([]int{3, 1}, []int{4, 0}, integer)),
+			Contents{106, []int{2, 3, 1, 4, 0}, nil, []*Type{integer}}, 16, 0, 28, 0, 28, false, true},
+		{"hindexed", must(Hindexed([]int{1, 2}, []int{-4, 0}, integer)),
+			Contents{107, []int{2, 1, 2}, []int{-4, 0}, []*Type{integer}}, 12, -4, 12, -4, 12, true, true},
+		{"indexed_block", must(IndexedBlock(2, []int{5, 1}, char)),
+			Contents{108, []int{2, 2, 5, 1}, nil, []*Type{char}}, 4, 1, 6, 1, 6, false, true},
+		{"hindexed_block", must(HindexedBlock(2, []int{5, 1}, char)),
+			Contents{109, []int{2, 2}, []int{5, 1}, []*Type{char}}, 4, 1, 6, 1, 6, false, true},
+		{"struct", must(Struct([]int{1, 2}, []int{0, 8}, []*Type{double, char})),
+			Contents{110, []int{2, 1, 2}, []int{0, 8}, []*Type{double, char}}, 10, 0, 16, 0, 10, true, false},
+		{"subarray", must(Subarray([]int{4, 5}, []int{2, 3}, []int{1, 2}, OrderFortran, char)),
+			Contents{111, []int{2, 4, 5, 2, 3, 1, 2, 15}, nil, []*Type{char}}, 6, 0, 20, 9, 10, false, true},
 		{"darray", must(Darray(2, 1, []int{3, 4}, []int{17, 16}, one2(19), []int{2, 1}, OrderC, char)),
-			Contents{112, []int{2, 1, 2, 3, 4, 17, 16, 19, 19, 2, 1, 12}, nil, []*Type{char}}, 4, 0, 12, 8, 4, true, true},
+			Contents{112, []int{2, 1, 2, 3, 4, 17, 16, 19, 19, 2, 1, 12}, nil, []*Type{char}}, 4, 0, 12, 8, 4,
+			true, true},
 		{"real", must(F90Real(6, Undefined)), Contents{113, []int{6, Undefined}, nil, nil}, 4, 0, 4, 0, 4, true, true},
-		{"complex", must(F90Complex(Undefined, 200)), Contents{114, []int{Undefined, 200}, nil, nil}, 16, 0, 16, 0, 16, true, true},
+		{"complex", must(F90Complex(Undefined, 200)), Contents{114, []int{Undefined, 200}, nil, nil}, 16, 0, 16, 0, 16,
+			true, true},
 		{"integer", must(F90Integer(5)), Contents{115, []int{5}, nil, nil}, 4, 0, 4, 0, 4, true, true},
 		{"lower marker above the data", must(Struct([]int{1, 1}, []int{21, 0}, []*Type{Named("MPI_LB"), integer})),
-			Contents{110, []int{2, 1, 1}, []int{21, 0}, []*Type{Named("MPI_LB"), integer}}, 4, 21, -16, 0, 4, true, true},
-		{"darray with a block beyond the array", must(Darray(2, 0, []int{3}, []int{17}, []int{math.MaxInt}, []int{2}, OrderC, char)),
+			Contents{110, []int{2, 1, 1}, []int{21, 0}, []*Type{Named("MPI_LB"), integer}}, 4, 21, -16, 0, 4,
+			true, true},
+		{"darray with a block beyond the array",
+			must(Darray(2, 0, []int{3}, []int{17}, []int{math.MaxInt}, []int{2}, OrderC, char)),
 			Contents{112, []int{2, 0, 1, 3, 17, math.MaxInt, 2, 12}, nil, []*Type{char}}, 3, 0, 3, 0, 3, true, true},
 		{"darray behind it", must(Darray(2, 1, []int{3}, []int{17}, []int{math.MaxInt}, []int{2}, OrderC, char)),
 			Contents{112, []int{2, 1, 1, 3, 17, math.MaxInt, 2, 12}, nil, []*Type{char}}, 0, 0, 3, 0, 0, true, false},
-		{"resized", must(Resized(double, -3, 5)), Contents{116, nil, []int{-3, 5}, []*Type{double}}, 8, -3, 5, 0, 8, true, true},
+		{"resized", must(Resized(double, -3, 5)), Contents{116, nil, []int{-3, 5}, []*Type{double}}, 8, -3, 5, 0, 8,
+			true, true},
 	} {
 		got := c.of.Contents()
-		if got.Combiner != c.contents.Combiner || !slices.Equal(got.Ints, c.contents.Ints) || !slices.Equal(got.Addrs, c.contents.Addrs) || !slices.Equal(got.Types, c.contents.Types) {
+		if got.Combiner != c.contents.Combiner || !slices.Equal(got.Ints, c.contents.Ints) ||
+			!slices.Equal(got.Addrs, c.contents.Addrs) || !slices.Equal(got.Types, c.contents.Types) {
 			t.Errorf("%s: contents %+v, want %+v", c.what, got, c.contents)
 		}
 		lb, extent := c.of.TrueExtent()
-		if c.of.Size() != c.size || c.of.Lb() != c.lb || c.of.Extent() != c.extent || c.of.Ub() != c.lb+c.extent || lb != c.trueLb || extent != c.trueExtent {
+		if c.of.Size() != c.size || c.of.Lb() != c.lb || c.of.Extent() != c.extent || c.of.Ub() != c.lb+c.extent ||
+			lb != c.trueLb || extent != c.trueExtent {
 			t.Errorf("%s: size %d, lb %d, extent %d, true lb %d, true extent %d: want %d, %d, %d, %d, %d",
-				c.what, c.of.Size(), c.of.Lb(), c.of.Extent(), lb, extent, c.size, c.lb, c.extent, c.trueLb, c.trueExtent)
+				c.what, c.of.Size(), c.of.Lb(), c.of.Extent(), lb, extent, c.size, c.lb, c.extent, c.trueLb,
+				c.trueExtent)
 		}
 		if off, ok := c.of.Contiguous(1); ok != c.contiguous || ok && off != c.trueLb {
 			t.Errorf("%s: one element is contiguous at %d: %v, want %v", c.what, off, ok, c.contiguous)
@@ -176,45 +193,67 @@ func TestWrongArguments(t *testing.T) {
 		want  string
 	}{
 		{func() (*Type, error) { return Contiguous(-1, integer) }, ErrCount, "count is -1: want 0 or more"},
-		{func() (*Type, error) { return Contiguous(1, nil) }, ErrType, "datatype is MPI_DATATYPE_NULL: want a datatype"},
+		{func() (*Type, error) { return Contiguous(1, nil) }, ErrType,
+			"datatype is MPI_DATATYPE_NULL: want a datatype"},
 		{func() (*Type, error) { return Contiguous(100, huge) }, ErrCount, "2^61 bytes"},
 		{func() (*Type, error) { return Vector(-1, 1, 1, integer) }, ErrCount, "count is -1"},
 		{func() (*Type, error) { return Vector(1, -2, 1, integer) }, ErrArg, "blocklength is -2"},
 		{func() (*Type, error) { return Vector(1, 1, 1, nil) }, ErrType, "MPI_DATATYPE_NULL"},
-		{func() (*Type, error) { return Vector(2, 1, math.MaxInt, integer) }, ErrArg, "stride is 9223372036854775807 elements"},
+		{func() (*Type, error) { return Vector(2, 1, math.MaxInt, integer) }, ErrArg,
+			"stride is 9223372036854775807 elements"},
 		{func() (*Type, error) { return Hvector(2, 1, math.MinInt, integer) }, ErrCount, "2^61 bytes"},
 		{func() (*Type, error) { return Hvector(2, -1, 1, integer) }, ErrArg, "blocklength is -1"},
-		{func() (*Type, error) { return Indexed([]int{1, -1}, []int{0, 0}, integer) }, ErrArg, "array_of_blocklengths[1] is -1"},
-		{func() (*Type, error) { return Indexed([]int{1, 1}, []int{0, math.MaxInt}, integer) }, ErrArg, "array_of_displacements[1] is"},
-		{func() (*Type, error) { return Hindexed([]int{-1}, []int{0}, integer) }, ErrArg, "array_of_blocklengths[0] is -1"},
+		{func() (*Type, error) { return Indexed([]int{1, -1}, []int{0, 0}, integer) }, ErrArg,
+			"array_of_blocklengths[1] is -1"},
+		{func() (*Type, error) { return Indexed([]int{1, 1}, []int{0, math.MaxInt}, integer) }, ErrArg,
+			"array_of_displacements[1] is"},
+		{func() (*Type, error) { return Hindexed([]int{-1}, []int{0}, integer) }, ErrArg,
+			"array_of_blocklengths[0] is -1"},
 		{func() (*Type, error) { return Hindexed([]int{1}, []int{0}, nil) }, ErrType, "MPI_DATATYPE_NULL"},
 		{func() (*Type, error) { return IndexedBlock(-1, []int{0}, integer) }, ErrArg, "blocklength is -1"},
 		{func() (*Type, error) { return HindexedBlock(-1, []int{0}, integer) }, ErrArg, "blocklength is -1"},
-		{func() (*Type, error) { return Struct([]int{-1}, []int{0}, []*Type{integer}) }, ErrArg, "array_of_blocklengths[0] is -1"},
-		{func() (*Type, error) { return Struct([]int{1, 1}, one2(0), []*Type{integer, nil}) }, ErrType, "array_of_types[1] is MPI_DATATYPE_NULL"},
+		{func() (*Type, error) { return Struct([]int{-1}, []int{0}, []*Type{integer}) }, ErrArg,
+			"array_of_blocklengths[0] is -1"},
+		{func() (*Type, error) { return Struct([]int{1, 1}, one2(0), []*Type{integer, nil}) }, ErrType,
+			"array_of_types[1] is MPI_DATATYPE_NULL"},
 		{func() (*Type, error) {
 			return Struct([]int{1, 1}, one2(0), []*Type{huge, must(Contiguous(1<<58, Named("MPI_DOUBLE")))})
 		}, ErrCount, "2^61 bytes"},
 		{func() (*Type, error) { return Resized(nil, 0, 1) }, ErrType, "MPI_DATATYPE_NULL"},
 		{func() (*Type, error) { return Resized(integer, math.MinInt, 1) }, ErrArg, "lb is -9223372036854775808"},
 		{func() (*Type, error) { return Dup(nil) }, ErrType, "MPI_DATATYPE_NULL"},
-		{func() (*Type, error) { return Subarray(nil, nil, nil, OrderC, integer) }, ErrDims, "ndims is 0: want 1 or more"},
+		{func() (*Type, error) { return Subarray(nil, nil, nil, OrderC, integer) }, ErrDims,
+			"ndims is 0: want 1 or more"},
 		{func() (*Type, error) { return Subarray(one2(4), one2(2), one2(1), 3, integer) }, ErrArg, "order is 3"},
-		{func() (*Type, error) { return Subarray(one2(4), one2(2), one2(1), OrderC, nil) }, ErrType, "MPI_DATATYPE_NULL"},
-		{func() (*Type, error) { return Subarray([]int{4, 0}, one2(1), one2(0), OrderC, integer) }, ErrArg, "array_of_sizes[1] is 0"},
-		{func() (*Type, error) { return Subarray(one2(4), []int{2, 5}, one2(0), OrderC, integer) }, ErrArg, "array_of_subsizes[1] is 5: want 1 to 4"},
-		{func() (*Type, error) { return Subarray(one2(4), one2(2), []int{3, 0}, OrderC, integer) }, ErrArg, "array_of_starts[0] is 3: want 0 to 2"},
-		{func() (*Type, error) { return Subarray(one2(1<<31), one2(1), one2(0), OrderC, integer) }, ErrArg, "the array has more than 2^61 bytes"},
+		{func() (*Type, error) { return Subarray(one2(4), one2(2), one2(1), OrderC, nil) }, ErrType,
+			"MPI_DATATYPE_NULL"},
+		{func() (*Type, error) { return Subarray([]int{4, 0}, one2(1), one2(0), OrderC, integer) }, ErrArg,
+			"array_of_sizes[1] is 0"},
+		{func() (*Type, error) { return Subarray(one2(4), []int{2, 5}, one2(0), OrderC, integer) }, ErrArg,
+			"array_of_subsizes[1] is 5: want 1 to 4"},
+		{func() (*Type, error) { return Subarray(one2(4), one2(2), []int{3, 0}, OrderC, integer) }, ErrArg,
+			"array_of_starts[0] is 3: want 0 to 2"},
+		{func() (*Type, error) { return Subarray(one2(1<<31), one2(1), one2(0), OrderC, integer) }, ErrArg,
+			"the array has more than 2^61 bytes"},
 		{func() (*Type, error) { return Darray(4, 0, nil, nil, nil, nil, OrderC, integer) }, ErrDims, "ndims is 0"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), one2(19), one2(2), 1, integer) }, ErrArg, "order is 1"},
-		{func() (*Type, error) { return Darray(4, 4, one2(4), one2(17), one2(19), one2(2), OrderC, integer) }, ErrArg, "rank is 4: want 0 to 3"},
-		{func() (*Type, error) { return Darray(5, 0, one2(4), one2(17), one2(19), one2(2), OrderC, integer) }, ErrArg, "size is 5: want the product of array_of_psizes [2 2]"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), one2(19), []int{4, 0}, OrderC, integer) }, ErrArg, "array_of_psizes[1] is 0"},
-		{func() (*Type, error) { return Darray(4, 0, []int{0, 4}, one2(17), one2(19), one2(2), OrderC, integer) }, ErrArg, "array_of_gsizes[0] is 0"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), []int{19, 1}, one2(2), OrderC, integer) }, ErrArg, "array_of_dargs[1] is 1: want 2 or more"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(18), []int{19, 0}, one2(2), OrderC, integer) }, ErrArg, "array_of_dargs[1] is 0"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(16), one2(19), one2(2), OrderC, integer) }, ErrArg, "array_of_psizes[0] is 2: want 1"},
-		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(20), one2(19), one2(2), OrderC, integer) }, ErrArg, "array_of_distribs[0] is 20"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), one2(19), one2(2), 1, integer) }, ErrArg,
+			"order is 1"},
+		{func() (*Type, error) { return Darray(4, 4, one2(4), one2(17), one2(19), one2(2), OrderC, integer) }, ErrArg,
+			"rank is 4: want 0 to 3"},
+		{func() (*Type, error) { return Darray(5, 0, one2(4), one2(17), one2(19), one2(2), OrderC, integer) }, ErrArg,
+			"size is 5: want the product of array_of_psizes [2 2]"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), one2(19), []int{4, 0}, OrderC, integer) },
+			ErrArg, "array_of_psizes[1] is 0"},
+		{func() (*Type, error) { return Darray(4, 0, []int{0, 4}, one2(17), one2(19), one2(2), OrderC, integer) },
+			ErrArg, "array_of_gsizes[0] is 0"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(17), []int{19, 1}, one2(2), OrderC, integer) },
+			ErrArg, "array_of_dargs[1] is 1: want 2 or more"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(18), []int{19, 0}, one2(2), OrderC, integer) },
+			ErrArg, "array_of_dargs[1] is 0"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(16), one2(19), one2(2), OrderC, integer) }, ErrArg,
+			"array_of_psizes[0] is 2: want 1"},
+		{func() (*Type, error) { return Darray(4, 0, one2(4), one2(20), one2(19), one2(2), OrderC, integer) }, ErrArg,
+			"array_of_distribs[0] is 20"},
 		{func() (*Type, error) { return F90Integer(39) }, ErrArg, "r is 39"},
 		{func() (*Type, error) { return F90Real(34, 1) }, ErrArg, "p is 34"},
 		{func() (*Type, error) { return F90Real(1, 4932) }, ErrArg, "r is 4932"},
@@ -235,10 +274,13 @@ func TestFortransTypesByPrecision(t *testing.T) {
 		of   *Type
 		want string
 	}{
-		{must(F90Integer(2)), "MPI_INTEGER1"}, {must(F90Integer(3)), "MPI_INTEGER2"}, {must(F90Integer(9)), "MPI_INTEGER4"},
+		{must(F90Integer(2)), "MPI_INTEGER1"}, {must(F90Integer(3)), "MPI_INTEGER2"},
+		{must(F90Integer(9)), "MPI_INTEGER4"},
 		{must(F90Integer(10)), "MPI_INTEGER8"}, {must(F90Integer(38)), "MPI_INTEGER16"},
-		{must(F90Real(6, 37)), "MPI_REAL4"}, {must(F90Real(6, 38)), "MPI_REAL8"}, {must(F90Real(7, Undefined)), "MPI_REAL8"},
-		{must(F90Real(19, 4000)), "MPI_REAL16"}, {must(F90Complex(15, 307)), "MPI_COMPLEX16"}, {must(F90Complex(33, 1)), "MPI_COMPLEX32"},
+		{must(F90Real(6, 37)), "MPI_REAL4"}, {must(F90Real(6, 38)), "MPI_REAL8"},
+		{must(F90Real(7, Undefined)), "MPI_REAL8"},
+		{must(F90Real(19, 4000)), "MPI_REAL16"}, {must(F90Complex(15, 307)), "MPI_COMPLEX16"},
+		{must(F90Complex(33, 1)), "MPI_COMPLEX32"},
 		{must(MatchSize(ClassInteger, 2)), "MPI_INTEGER2"}, {must(MatchSize(ClassInteger, 16)), "MPI_INTEGER16"},
 		{must(MatchSize(ClassReal, 4)), "MPI_REAL4"}, {must(MatchSize(ClassReal, 16)), "MPI_REAL16"},
 		{must(MatchSize(ClassComplex, 8)), "MPI_COMPLEX8"}, {must(MatchSize(ClassComplex, 32)), "MPI_COMPLEX32"},
@@ -247,7 +289,8 @@ func TestFortransTypesByPrecision(t *testing.T) {
 			t.Errorf("%s, want %s", c.of.Basic().Name, c.want)
 		}
 	}
-	if one, again := must(F90Real(6, 30)), must(F90Real(6, 30)); one != again || must(F90Real(6, 30)) == must(F90Real(6, 31)) || must(F90Real(6, 30)) == must(F90Complex(6, 30)) {
+	if one, again := must(F90Real(6, 30)), must(F90Real(6, 30)); one != again ||
+		must(F90Real(6, 30)) == must(F90Real(6, 31)) || must(F90Real(6, 30)) == must(F90Complex(6, 30)) {
 		t.Error("types of the same precision are not one, or those of different ones are")
 	}
 	if must(MatchSize(ClassReal, 8)) != Named("MPI_REAL8") {
@@ -258,13 +301,15 @@ func TestFortransTypesByPrecision(t *testing.T) {
 func TestTypesKeepWhatTheyWereMadeWith(t *testing.T) {
 	lengths, displacements, types := []int{1, 2}, []int{0, 8}, []*Type{Named("MPI_INT"), Named("MPI_CHAR")}
 	all := []*Type{
-		must(Struct(lengths, displacements, types)), must(Hindexed(lengths, displacements, types[0])), must(Indexed(lengths, displacements, types[0])),
+		must(Struct(lengths, displacements, types)), must(Hindexed(lengths, displacements, types[0])),
+		must(Indexed(lengths, displacements, types[0])),
 		must(HindexedBlock(1, displacements, types[0])), must(IndexedBlock(1, displacements, types[0])),
 	}
 	var before []Contents
 	for _, of := range all {
 		c := of.Contents()
-		before = append(before, Contents{c.Combiner, slices.Clone(c.Ints), slices.Clone(c.Addrs), slices.Clone(c.Types)})
+		before = append(before, Contents{c.Combiner, slices.Clone(c.Ints), slices.Clone(c.Addrs),
+			slices.Clone(c.Types)})
 	}
 	lengths[0], displacements[1], types[0] = 9, 99, nil
 	for i, of := range all {
@@ -290,7 +335,8 @@ func TestRegularTypesAreSmall(t *testing.T) {
 	}{
 		{"vector", column, 1},
 		{"vector of vectors", must(Hvector(1<<10, 1, 4, column)), 2},
-		{"vector without gaps between blocks of a vector", must(Contiguous(1000, must(Resized(must(Vector(5, 1, 2, integer)), 0, 40)))), 1},
+		{"vector without gaps between blocks of a vector",
+			must(Contiguous(1000, must(Resized(must(Vector(5, 1, 2, integer)), 0, 40)))), 1},
 		{"subarray", must(Subarray([]int{1000, 1000, 1000}, []int{10, 1000, 500}, []int{3, 0, 7}, OrderC, integer)), 1},
 		{"regular indices", must(IndexedBlock(1, index, integer)), 1},
 		{"regular indices of vectors", must(IndexedBlock(1, index, must(Vector(2, 1, 2, integer)))), 2},
@@ -309,12 +355,14 @@ func TestRegularTypesAreSmall(t *testing.T) {
 // Displacements that are addresses, from MPI_BOTTOM.
 func TestAbsoluteAddresses(t *testing.T) {
 	a, b := []byte{1, 2, 3, 4}, []byte("abcdefgh")
-	of := must(Struct([]int{1, 2}, []int{int(address(b)), int(address(a))}, []*Type{Named("MPI_DOUBLE"), Named("MPI_SHORT")}))
+	of := must(Struct([]int{1, 2}, []int{int(address(b)), int(address(a))},
+		[]*Type{Named("MPI_DOUBLE"), Named("MPI_SHORT")}))
 	got := make([]byte, 12)
 	if n := of.Pack(got, 0, 1); n != 12 || string(got) != "abcdefgh\x01\x02\x03\x04" {
 		t.Errorf("packed %d bytes %q", n, got)
 	}
-	if n := of.UnpackAt(0, 1, []byte("HIJ"), 7); n != 3 || string(b) != "abcdefgH" || !bytes.Equal(a, []byte("IJ\x03\x04")) {
+	if n := of.UnpackAt(0, 1, []byte("HIJ"), 7); n != 3 || string(b) != "abcdefgH" ||
+		!bytes.Equal(a, []byte("IJ\x03\x04")) {
 		t.Errorf("unpacked %d bytes, to %q and %q", n, b, a)
 	}
 	double := must(Hindexed([]int{1}, []int{int(address(b))}, Named("MPI_DOUBLE")))
@@ -343,8 +391,10 @@ func TestSignatures(t *testing.T) {
 		{"C and Fortran", integer, Named("MPI_INTEGER"), 3, 3, true},
 		{"bytes and characters", Named("MPI_BYTE"), Named("MPI_CHAR"), 8, 8, true},
 		{"nothing", integer, must(Contiguous(0, double)), 0, 5, true},
-		{"empty parts", must(Struct(one2(1), one2(0), []*Type{must(Contiguous(0, double)), integer})), integer, 4, 4, true},
-		{"empty parts between", must(Struct([]int{1, 1, 1}, []int{0, 0, 4}, []*Type{integer, must(Contiguous(0, double)), integer})), integer, 4, 8, true},
+		{"empty parts", must(Struct(one2(1), one2(0), []*Type{must(Contiguous(0, double)), integer})), integer,
+			4, 4, true},
+		{"empty parts between", must(Struct([]int{1, 1, 1}, []int{0, 0, 4},
+			[]*Type{integer, must(Contiguous(0, double)), integer})), integer, 4, 8, true},
 	} {
 		if (c.a.Signature(c.n) == c.b.Signature(c.m)) != c.areEqual {
 			t.Errorf("%s: equal %v, want %v", c.what, !c.areEqual, c.areEqual)
@@ -365,7 +415,8 @@ func TestPartsThatLookAlike(t *testing.T) {
 		{vector(2, 1, 2, integer), vector(2, 1, 2, float)},
 		{lone, other},
 		{must(Hvector(2, 1, 80, vector(3, 1, 2, integer))), must(Hvector(2, 1, 80, vector(3, 1, 3, integer)))},
-		{must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 2, float)})), must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 3, float)}))},
+		{must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 2, float)})),
+			must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 3, float)}))},
 	} {
 		for _, types := range [][]*Type{pair, {pair[0], pair[0], pair[1]}, {pair[0], pair[0]}} {
 			displacements, lengths := make([]int, len(types)), make([]int, len(types))

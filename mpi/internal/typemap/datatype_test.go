@@ -144,7 +144,8 @@ func transfers(t testing.TB, of *Type, n int, at []int) {
 		want[i] = from.bytes[from.at+p]
 	}
 	got := make([]byte, len(at)+3)
-	if k := of.Pack(got, from.base(), n); k != len(at) || !bytes.Equal(got[:k], want) || !bytes.Equal(got[k:], make([]byte, 3)) {
+	if k := of.Pack(got, from.base(), n); k != len(at) || !bytes.Equal(got[:k], want) ||
+		!bytes.Equal(got[k:], make([]byte, 3)) {
 		t.Fatalf("packed %d bytes %x, want %d %x", k, got, len(want), want)
 	}
 	to, model := &arena{make([]byte, hi-lo), -lo}, make([]byte, hi-lo)
@@ -160,7 +161,8 @@ func transfers(t testing.TB, of *Type, n int, at []int) {
 		k := min(max(0, len(at)-skip), take)
 		first, last := min(skip, len(at)), min(skip, len(at))+k
 		part := make([]byte, take)
-		if g := of.PackAt(part, from.base(), n, skip); g != k || !bytes.Equal(part[:k], want[first:last]) || !bytes.Equal(part[k:], make([]byte, take-k)) {
+		if g := of.PackAt(part, from.base(), n, skip); g != k || !bytes.Equal(part[:k], want[first:last]) ||
+			!bytes.Equal(part[k:], make([]byte, take-k)) {
 			t.Fatalf("packed %d bytes behind %d: %d, %x, want %x", take, skip, g, part, want[first:last])
 		}
 		clear(to.bytes)
@@ -194,7 +196,8 @@ func TestRandomTypesAreAsTheirTypeMaps(t *testing.T) {
 		}
 		agrees(t, of, r.IntN(4))
 	}
-	for _, c := range []Combiner{DupType, ContiguousType, VectorType, HvectorType, IndexedType, HindexedType, IndexedBlockType,
+	for _, c := range []Combiner{DupType, ContiguousType, VectorType, HvectorType, IndexedType, HindexedType,
+		IndexedBlockType,
 		HindexedBlockType, StructType, SubarrayType, DarrayType, ResizedType} {
 		if kinds[c] == 0 {
 			t.Errorf("no type of combiner %d among %d", c, rounds)

@@ -21,7 +21,8 @@ func (t *Type) UnpackExternal(base uintptr, n int, src []byte) (int, error) {
 	return t.external32(src, base, n, (*Basic).decode)
 }
 
-func (t *Type) external32(buf []byte, base uintptr, n int, convert func(b *Basic, external, memory []byte)) (int, error) {
+func (t *Type) external32(buf []byte, base uintptr, n int,
+	convert func(b *Basic, external, memory []byte)) (int, error) {
 	need := t.ExternalSize(n)
 	if need > len(buf) {
 		return 0, wrong(ErrTruncate, "%d elements have %d bytes in external32, and the buffer %d: want at least as many", n, need, len(buf))

@@ -90,7 +90,8 @@ var externals = []struct {
 	{"MPI_C_FLOAT_COMPLEX", image(complex64(1 - 2i)), []byte{0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0}},
 	{"MPI_DOUBLE_COMPLEX", image(complex(1, -2)), []byte{0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0}},
 	{"MPI_COMPLEX4", []byte{1, 2, 3, 4}, []byte{2, 1, 4, 3}},
-	{"MPI_INTEGER16", []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, []byte{16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}},
+	{"MPI_INTEGER16", []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		[]byte{16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}},
 	{"MPI_LOGICAL", image(int32(1)), []byte{0, 0, 0, 1}},
 	{"MPI_SHORT_INT", []byte{1, 0, 0, 0, 2, 0, 0, 0}, []byte{0, 1, 0, 0, 0, 2}},
 }
@@ -99,7 +100,8 @@ func TestExternal32OfEachKind(t *testing.T) {
 	for _, c := range externals {
 		of := Named(c.name)
 		got := make([]byte, of.ExternalSize(1))
-		if n, err := of.PackExternal(got, address(c.memory), 1); err != nil || n != len(got) || !bytes.Equal(got, c.external) {
+		if n, err := of.PackExternal(got, address(c.memory), 1); err != nil || n != len(got) ||
+			!bytes.Equal(got, c.external) {
 			t.Errorf("%s: %x is %x, %v, want %x", c.name, c.memory, got, err, c.external)
 		}
 		back := make([]byte, len(c.memory))
@@ -181,16 +183,19 @@ func TestExtendedNumbersInExternal32(t *testing.T) {
 	}
 	one := append(binaryLittle(1<<63), 0xff, 0x3f, 1, 2, 3, 4, 5, 6) // with rubbish where C has padding
 	got := make([]byte, 16)
-	if _, err := Named("MPI_LONG_DOUBLE").PackExternal(got, address(one), 1); err != nil || !bytes.Equal(got, append([]byte{0x3f, 0xff}, make([]byte, 14)...)) {
+	if _, err := Named("MPI_LONG_DOUBLE").PackExternal(got, address(one), 1); err != nil ||
+		!bytes.Equal(got, append([]byte{0x3f, 0xff}, make([]byte, 14)...)) {
 		t.Errorf("1 is %x, %v", got, err)
 	}
 	pair := make([]byte, 32)
 	two := slices.Concat(one, binaryLittle(1<<63), []byte{0, 0xc0, 0, 0, 0, 0, 0, 0})
-	if _, err := Named("MPI_C_LONG_DOUBLE_COMPLEX").PackExternal(pair, address(two), 1); err != nil || !bytes.Equal(pair[:16], got) || pair[16] != 0xc0 || pair[17] != 0 {
+	if _, err := Named("MPI_C_LONG_DOUBLE_COMPLEX").PackExternal(pair, address(two), 1); err != nil ||
+		!bytes.Equal(pair[:16], got) || pair[16] != 0xc0 || pair[17] != 0 {
 		t.Errorf("1 - 2i is %x, %v", pair, err)
 	}
 	back := make([]byte, 32)
-	if _, err := Named("MPI_C_LONG_DOUBLE_COMPLEX").UnpackExternal(address(back), 1, pair); err != nil || !bytes.Equal(back[:10], two[:10]) || !bytes.Equal(back[16:26], two[16:26]) {
+	if _, err := Named("MPI_C_LONG_DOUBLE_COMPLEX").UnpackExternal(address(back), 1, pair); err != nil ||
+		!bytes.Equal(back[:10], two[:10]) || !bytes.Equal(back[16:26], two[16:26]) {
 		t.Errorf("%x is %x, %v, want %x", pair, back, err, two)
 	}
 }

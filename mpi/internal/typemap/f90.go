@@ -20,7 +20,8 @@ var reals = []precision{
 }
 
 var integers = []precision{
-	{2, 0, "MPI_INTEGER1", ""}, {4, 0, "MPI_INTEGER2", ""}, {9, 0, "MPI_INTEGER4", ""}, {18, 0, "MPI_INTEGER8", ""}, {38, 0, "MPI_INTEGER16", ""},
+	{2, 0, "MPI_INTEGER1", ""}, {4, 0, "MPI_INTEGER2", ""}, {9, 0, "MPI_INTEGER4", ""}, {18, 0, "MPI_INTEGER8", ""},
+	{38, 0, "MPI_INTEGER16", ""},
 }
 
 // f90Types has the types made so far: the same arguments give the same type.

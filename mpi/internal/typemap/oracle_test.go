@@ -288,7 +288,8 @@ func (m *maker) list(n, from, to int) []int {
 	return l
 }
 
-var usual = []string{"MPI_INT", "MPI_CHAR", "MPI_DOUBLE", "MPI_SHORT", "MPI_DOUBLE_INT", "MPI_C_DOUBLE_COMPLEX", "MPI_SHORT_INT",
+var usual = []string{"MPI_INT", "MPI_CHAR", "MPI_DOUBLE", "MPI_SHORT", "MPI_DOUBLE_INT", "MPI_C_DOUBLE_COMPLEX",
+	"MPI_SHORT_INT",
 	"MPI_LONG", "MPI_LB", "MPI_UB", "MPI_2INT", "MPI_LONG_DOUBLE_INT"}
 
 // make returns a type with nested constructors, and whether it is small enough to be expanded.

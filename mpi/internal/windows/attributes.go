@@ -116,7 +116,8 @@ func WinCallErrhandler(w *Win, code int) error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler", comms.CalledByProgram(code))
+	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler",
+		comms.CalledByProgram(code))
 	return nil
 }
 

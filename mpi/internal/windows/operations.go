@@ -56,7 +56,8 @@ func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err 
 	}
 	at, ok := typemap.Times(w.w.Unit(p.rank), p.at)
 	if !ok {
-		return t, false, errs.New(errs.RMARange, "displacement %d, counted in %d bytes, of the memory of rank %d: want one of its %d bytes",
+		return t, false, errs.New(errs.RMARange,
+			"displacement %d, counted in %d bytes, of the memory of rank %d: want one of its %d bytes",
 			p.at, w.w.Unit(p.rank), p.rank, w.w.Size(p.rank))
 	}
 	t = rma.Target{Rank: p.rank, At: at, Layout: p.t.Layout(p.n)}
@@ -79,7 +80,8 @@ func inRange(err error) error {
 // inOneRun returns the place of contiguous elements at the target and their buffer here, if the
 // arguments are valid: the most frequent case. Such an operation allocates nothing.
 func (w *Win) inOneRun(d data, p place) (at int, b mem.Buffer, ok bool) {
-	if w == nil || p.rank < 0 || p.rank >= len(w.parts) || dtypes.Check(d.n, d.t) != nil || dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
+	if w == nil || p.rank < 0 || p.rank >= len(w.parts) || dtypes.Check(d.n, d.t) != nil ||
+		dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
 		return 0, b, false
 	}
 	off, dense := p.t.Contiguous(p.n)
@@ -124,7 +126,8 @@ func (w *Win) get(into data, from place, keep rma.Keep) error {
 	return inRange(w.w.Get(t, into.buffer(), keep))
 }
 
-func Accumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op, w *Win) error {
+func Accumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op,
+	w *Win) error {
 	return w.accumulate(data{buf, n, t}, place{rank, at, count, u}, o, nil)
 }
 
@@ -140,7 +143,8 @@ func (w *Win) accumulate(from data, to place, o *ops.Op, keep rma.Keep) error {
 	return inRange(w.w.Accumulate(t, from.buffer(), how, keep))
 }
 
-func GetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op, w *Win) error {
+func GetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at,
+	count int, u *dtypes.Datatype, o *ops.Op, w *Win) error {
 	return w.getAccumulate(data{buf, n, t}, data{result, m, v}, place{rank, at, count, u}, o, nil)
 }
 
@@ -261,19 +265,25 @@ func (w *Win) requested(start func(keep rma.Keep) error) (*p2p.Request, error) {
 	return r, nil
 }
 
-func Rput(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, w *Win) (*p2p.Request, error) {
+func Rput(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype,
+	w *Win) (*p2p.Request, error) {
 	return w.requested(func(keep rma.Keep) error { return w.put(data{buf, n, t}, place{rank, at, count, u}, keep) })
 }
 
-func Rget(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, w *Win) (*p2p.Request, error) {
+func Rget(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype,
+	w *Win) (*p2p.Request, error) {
 	return w.requested(func(keep rma.Keep) error { return w.get(data{buf, n, t}, place{rank, at, count, u}, keep) })
 }
 
-func Raccumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op, w *Win) (*p2p.Request, error) {
-	return w.requested(func(keep rma.Keep) error { return w.accumulate(data{buf, n, t}, place{rank, at, count, u}, o, keep) })
+func Raccumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op,
+	w *Win) (*p2p.Request, error) {
+	return w.requested(func(keep rma.Keep) error {
+		return w.accumulate(data{buf, n, t}, place{rank, at, count, u}, o, keep)
+	})
 }
 
-func RgetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op, w *Win) (*p2p.Request, error) {
+func RgetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at,
+	count int, u *dtypes.Datatype, o *ops.Op, w *Win) (*p2p.Request, error) {
 	return w.requested(func(keep rma.Keep) error {
 		return w.getAccumulate(data{buf, n, t}, data{result, m, v}, place{rank, at, count, u}, o, keep)
 	})

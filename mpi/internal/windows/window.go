@@ -110,7 +110,8 @@ func WinAllocate(size, unit int, info *infos.Info, c *comms.Comm) (abi.Addr, *Wi
 
 func WinAllocateShared(size, unit int, info *infos.Info, c *comms.Comm) (abi.Addr, *Win, error) {
 	apart, _ := info.Value("alloc_shared_noncontig")
-	return allocated(newWin(c, info, flavorShared, unit, rma.Config{Kind: rma.Shared, Size: size, Apart: apart == "true"}))
+	return allocated(newWin(c, info, flavorShared, unit,
+		rma.Config{Kind: rma.Shared, Size: size, Apart: apart == "true"}))
 }
 
 func allocated(w *Win, err error) (abi.Addr, *Win, error) {

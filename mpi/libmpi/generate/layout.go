@@ -234,7 +234,8 @@ func (w *sharedWriter) writeStruct(b *bytes.Buffer, s *sharedStruct, done map[*s
 }
 
 // addFields adds the fields of a struct that lies at base, and is at path in the outermost.
-func (w *sharedWriter) addFields(x *structText, path string, base int64, t *types.Struct, syntax *ast.StructType, before func(*sharedStruct) error) error {
+func (w *sharedWriter) addFields(x *structText, path string, base int64, t *types.Struct, syntax *ast.StructType,
+	before func(*sharedStruct) error) error {
 	directives := fieldDirectives(syntax)
 	fields := slices.Collect(t.Fields())
 	at, other := w.amd64.Offsetsof(fields), w.arm64.Offsetsof(fields)
@@ -275,7 +276,8 @@ func fieldDirectives(s *ast.StructType) map[string]string {
 }
 
 // addField adds a field, at path+name of the outermost struct.
-func (w *sharedWriter) addField(x *structText, path, name string, t types.Type, as string, before func(*sharedStruct) error) error {
+func (w *sharedWriter) addField(x *structText, path, name string, t types.Type, as string,
+	before func(*sharedStruct) error) error {
 	bounds, first := "", ""
 	for a, ok := t.Underlying().(*types.Array); ok; a, ok = t.Underlying().(*types.Array) {
 		bounds, first, t = bounds+fmt.Sprintf("[%d]", a.Len()), first+"[0]", a.Elem()
@@ -298,7 +300,8 @@ func (w *sharedWriter) addField(x *structText, path, name string, t types.Type, 
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		if bounds == "" {
-			x.places = append(x.places, place{path + name + "_len", x.length + 8}, place{path + name + "_cap", x.length + 16})
+			x.places = append(x.places, place{path + name + "_len", x.length + 8},
+				place{path + name + "_cap", x.length + 16})
 			x.field("%s", join(w.pointer(u.Elem()), name))
 			x.field("int64_t %s_len, %[1]s_cap", name)
 			return nil
@@ -345,7 +348,8 @@ func (w *sharedWriter) pointer(to types.Type) string {
 func (w *sharedWriter) scalar(t types.Type) string {
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "sync/atomic" {
 		return map[string]string{
-			"Uint32": "uint32_t", "Int32": "int32_t", "Bool": "uint32_t", "Uint64": "uint64_t", "Int64": "int64_t", "Uintptr": "uintptr_t",
+			"Uint32": "uint32_t", "Int32": "int32_t", "Bool": "uint32_t", "Uint64": "uint64_t", "Int64": "int64_t",
+			"Uintptr": "uintptr_t",
 		}[n.Obj().Name()]
 	}
 	switch u := t.Underlying().(type) { // a bool is a byte: so compilers of C look at several at once
@@ -353,8 +357,9 @@ func (w *sharedWriter) scalar(t types.Type) string {
 		return w.pointer(u.Elem())
 	case *types.Basic:
 		return map[types.BasicKind]string{
-			types.Bool: "uint8_t", types.Int: "int64_t", types.Uint: "uint64_t", types.Uintptr: "uintptr_t", types.UnsafePointer: "void *",
-			types.Int8: "int8_t", types.Int16: "int16_t", types.Int32: "int32_t", types.Int64: "int64_t",
+			types.Bool: "uint8_t", types.Int: "int64_t", types.Uint: "uint64_t", types.Uintptr: "uintptr_t",
+			types.UnsafePointer: "void *",
+			types.Int8:          "int8_t", types.Int16: "int16_t", types.Int32: "int32_t", types.Int64: "int64_t",
 			types.Uint8: "uint8_t", types.Uint16: "uint16_t", types.Uint32: "uint32_t", types.Uint64: "uint64_t",
 		}[u.Kind()]
 	}

@@ -114,7 +114,8 @@ func markedPackages(root string) (patterns []string, err error) {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && path != root && (name == "testdata" || strings.HasPrefix(name, ".") || fileExists(filepath.Join(path, "go.mod"))):
+		case d.IsDir() && path != root && (name == "testdata" || strings.HasPrefix(name, ".") ||
+			fileExists(filepath.Join(path, "go.mod"))):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -155,7 +156,8 @@ type checkedPackage struct {
 // checkedPackages parses packages and checks their types as for linux and amd64. Imported
 // packages come from the compiler's export data.
 func checkedPackages(root string, patterns []string) ([]checkedPackage, error) {
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export,DepOnly"}, patterns...)...)
+	list := exec.Command("go", append([]string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,GoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = root, os.Stderr
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	out, err := list.Output()
@@ -192,7 +194,8 @@ func checkedPackages(root string, patterns []string) ([]checkedPackage, error) {
 	for _, p := range all {
 		c := checkedPackage{info: types.Info{Defs: map[*ast.Ident]types.Object{}}}
 		for _, name := range p.GoFiles {
-			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil,
+				parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return nil, err
 			}

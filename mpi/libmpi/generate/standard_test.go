@@ -77,7 +77,8 @@ func numbersOf(t *testing.T, file string) map[string]int64 {
 		t.Fatal(err)
 	}
 	all := map[string]int64{}
-	for _, m := range append(defined.FindAllStringSubmatch(string(text), -1), enumerated.FindAllStringSubmatch(string(text), -1)...) {
+	for _, m := range append(defined.FindAllStringSubmatch(string(text), -1),
+		enumerated.FindAllStringSubmatch(string(text), -1)...) {
 		n, err := strconv.ParseInt(m[2], 0, 64)
 		if err != nil {
 			t.Fatalf("%s: %v", m[1], err)
@@ -110,9 +111,11 @@ func TestNumbersOfTheTable(t *testing.T) {
 		numbers[c.Name] = c.Value
 	}
 	for name, have := range map[string]int{
-		"MPI_ANY_SOURCE": abi.AnySource, "MPI_ANY_TAG": abi.AnyTag, "MPI_PROC_NULL": abi.ProcNull, "MPI_ROOT": abi.RootHere,
-		"MPI_UNDEFINED": abi.Undefined, "MPI_COMM_TYPE_SHARED": abi.SplitShared, "MPI_COMM_TYPE_HW_UNGUIDED": abi.SplitUnguided,
-		"MPI_COMM_TYPE_HW_GUIDED": abi.SplitGuided, "MPI_CART": abi.CartTopology, "MPI_GRAPH": abi.GraphTopology,
+		"MPI_ANY_SOURCE": abi.AnySource, "MPI_ANY_TAG": abi.AnyTag, "MPI_PROC_NULL": abi.ProcNull,
+		"MPI_ROOT":      abi.RootHere,
+		"MPI_UNDEFINED": abi.Undefined, "MPI_COMM_TYPE_SHARED": abi.SplitShared,
+		"MPI_COMM_TYPE_HW_UNGUIDED": abi.SplitUnguided,
+		"MPI_COMM_TYPE_HW_GUIDED":   abi.SplitGuided, "MPI_CART": abi.CartTopology, "MPI_GRAPH": abi.GraphTopology,
 		"MPI_DIST_GRAPH": abi.DistGraphTopology, "MPI_IDENT": abi.Identical, "MPI_CONGRUENT": abi.Congruent,
 		"MPI_SIMILAR": abi.Similar, "MPI_UNEQUAL": abi.Unequal,
 	} {
@@ -121,7 +124,8 @@ func TestNumbersOfTheTable(t *testing.T) {
 		}
 	}
 	for name, value := range numbers {
-		if class := errs.ClassName(abi.Class(value)); strings.HasPrefix(name, "MPI_ERR_") && name != "MPI_ERR_LASTCODE" && class != name {
+		if class := errs.ClassName(abi.Class(value)); strings.HasPrefix(name, "MPI_ERR_") &&
+			name != "MPI_ERR_LASTCODE" && class != name {
 			t.Errorf("the error class %d is %s, want %s", value, class, name)
 		}
 	}
@@ -146,14 +150,16 @@ func TestMissingFunctionsAreRefused(t *testing.T) {
 			continue
 		}
 		if by, _ := raiserOf(&f); by == "Comm" { // whose error handler is called
-			if want := `return gompi_missing_on("MPI_` + f.Name + `", IN_comm(comm));`; strings.Count(string(functions), want) != 1 {
+			if want := `return gompi_missing_on("MPI_` + f.Name + `", IN_comm(comm));`; strings.Count(string(functions),
+				want) != 1 {
 				t.Errorf("MPI_%s is not refused once", f.Name)
 			}
 			continue
 		}
 		for _, prefix := range []string{"MPI_", "PMPI_"} {
 			name := prefix + f.Name
-			if want := `int ` + name + `(void) { return gompi_missing("` + name + `"); }`; strings.Count(string(text), want) != 1 {
+			if want := `int ` + name + `(void) { return gompi_missing("` + name + `"); }`; strings.Count(string(text),
+				want) != 1 {
 				t.Errorf("%s is not refused once", name)
 			}
 		}

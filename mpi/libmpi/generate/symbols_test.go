@@ -9,7 +9,8 @@ import (
 func TestNamesOfNewerLibrariesAreExported(t *testing.T) {
 	text := written(withNewer([]symbol{{"MPI_Precv_init", 0}}))
 	for _, want := range []string{
-		"int MPI_Precv_init(void)", "int PMPI_Precv_init(void)", "int MPI_Pready(void)", "int PMPIX_Stream_create(void)",
+		"int MPI_Precv_init(void)", "int PMPI_Precv_init(void)", "int MPI_Pready(void)",
+		"int PMPIX_Stream_create(void)",
 		"int MPIR_Err_return_group(void)", "char MPIR_fortran_true[4]",
 	} {
 		if n := strings.Count(text, want); n != 1 {

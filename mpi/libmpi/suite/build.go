@@ -54,9 +54,11 @@ var moreFlags = map[string][]string{
 	"mpich":   {"-DHAVE_MPI2_COMBINERS=1", "-DHAVE_MPI_INTEGER16=1"},
 	"openmpi": {"-DHAVE_MPI_INTEGER16=1", "-DMPI_INTEGER16=MPI_DATATYPE_NULL"},
 	"abi": {
-		"-DHAVE_MPI_INTEGER16=1", "-DMPI_Type_hvector=MPI_Type_create_hvector", "-DMPI_Type_hindexed=MPI_Type_create_hindexed",
+		"-DHAVE_MPI_INTEGER16=1", "-DMPI_Type_hvector=MPI_Type_create_hvector",
+		"-DMPI_Type_hindexed=MPI_Type_create_hindexed",
 		"-DMPI_Type_struct=MPI_Type_create_struct", "-DMPI_Address=MPI_Get_address",
-		"-DMPI_Errhandler_create=MPI_Comm_create_errhandler", "-DMPI_Errhandler_set=MPI_Comm_set_errhandler", "-DMPI_Errhandler_get=MPI_Comm_get_errhandler",
+		"-DMPI_Errhandler_create=MPI_Comm_create_errhandler", "-DMPI_Errhandler_set=MPI_Comm_set_errhandler",
+		"-DMPI_Errhandler_get=MPI_Comm_get_errhandler",
 		"-DMPI_Fint=int", "-DMPI_Message_c2f=MPI_Message_toint", "-DMPI_Message_f2c=MPI_Message_fromint",
 		"-DPMPI_Message_c2f=PMPI_Message_toint", "-DPMPI_Message_f2c=PMPI_Message_fromint",
 		"-DMPIO_Request=MPI_Request", "-DMPIO_Wait=MPI_Wait", "-DMPIO_Test=MPI_Test",
@@ -110,7 +112,8 @@ func (s *suite) build(runs []run) map[string]string {
 			missing[r.binary()] = err.Error()
 		}
 	})
-	fmt.Printf("%d programs are built, %d cannot be: %v\n", len(programs)-len(missing), len(missing), time.Since(begin).Round(time.Second))
+	fmt.Printf("%d programs are built, %d cannot be: %v\n", len(programs)-len(missing), len(missing),
+		time.Since(begin).Round(time.Second))
 	return missing
 }
 

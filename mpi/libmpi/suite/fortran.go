@@ -169,7 +169,8 @@ func (s *suite) compileFortran(r run, binary string, files []string) error {
 	if err := os.MkdirAll(modules, 0o755); err != nil {
 		return err
 	}
-	args := slices.Concat(fortranFlags, []string{"-J", modules, "-I" + filepath.Join(s.work, "include"), "-o", binary}, all)
+	args := slices.Concat(fortranFlags, []string{"-J", modules, "-I" + filepath.Join(s.work, "include"), "-o",
+		binary}, all)
 	out, err := exec.Command("mpifort."+r.face, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s", firstError(string(out), err))

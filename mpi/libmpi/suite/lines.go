@@ -26,7 +26,8 @@ type line struct {
 var mark = regexp.MustCompile(`^@\w+@`)
 
 // words are marks that configure makes lines of.
-var words = strings.NewReplacer("@iodir@", "io", "@rmadir@", "rma", "@ALLOCMEMF@", "allocmemf 1", "@ALLOCMEMFC@", "allocmemf90 1")
+var words = strings.NewReplacer("@iodir@", "io", "@rmadir@", "rma", "@ALLOCMEMF@", "allocmemf 1", "@ALLOCMEMFC@",
+	"allocmemf90 1")
 
 // readLines returns the lines of the lists of directories, and of the lists named in them.
 func (s *suite) readLines(dirs []string) (all []line, err error) {

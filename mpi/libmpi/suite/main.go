@@ -45,7 +45,8 @@ func main() {
 	flag.StringVar(&s.work, "work", "", "the folder for programs and outcomes")
 	flag.StringVar(&s.known, "known", "", "the list of lines that do not pass")
 	flag.StringVar(&s.gompirun, "gompirun", "bin/gompirun", "the launcher, beside which lib has the faces")
-	faces := flag.String("faces", "openmpi,mpich,abi", "the MPIs for which programs are built, by mpicc.NAME, and abi, by gompicc")
+	faces := flag.String("faces", "openmpi,mpich,abi",
+		"the MPIs for which programs are built, by mpicc.NAME, and abi, by gompicc")
 	flag.IntVar(&s.jobs, "jobs", runtime.NumCPU(), "how many programs are built or run at once")
 	flag.DurationVar(&s.limit, "limit", 3*time.Minute, "how long a line may run, if its list does not say")
 	flag.BoolVar(&s.again, "again", false, "run only the lines that did not pass last time")

@@ -29,7 +29,8 @@ func readOutcomes(file string) (map[string]outcome, error) {
 func writeOutcomes(file string, all map[string]outcome) error {
 	var text []string
 	for _, o := range all {
-		text = append(text, fmt.Sprintf("%s\t%s\t%s\t%s\t%.1f\t%s\n", o.face, o.dir, o.text, o.verdict, o.seconds, o.first))
+		text = append(text, fmt.Sprintf("%s\t%s\t%s\t%s\t%.1f\t%s\n", o.face, o.dir, o.text, o.verdict,
+			o.seconds, o.first))
 	}
 	slices.Sort(text)
 	return os.WriteFile(file, []byte(strings.Join(text, "")), 0o644)
@@ -49,12 +50,14 @@ func summarize(w io.Writer, ran []run, all map[string]outcome) {
 			count[o.face+key+string(o.verdict)]++
 		}
 	}
-	fmt.Fprintf(w, "%-8s %-13s %6s %6s %6s %6s %9s %8s\n", "face", "dir", "lines", "built", passed, failed, timedOut, leftOut)
+	fmt.Fprintf(w, "%-8s %-13s %6s %6s %6s %6s %9s %8s\n", "face", "dir", "lines", "built", passed, failed,
+		timedOut, leftOut)
 	for _, face := range []string{"openmpi", "mpich", "abi"} {
 		for _, dir := range append(dirs, "all") {
 			n := func(v verdict) int { return count[face+dir+string(v)] }
 			if lines := count[face+dir]; lines > 0 {
-				fmt.Fprintf(w, "%-8s %-13s %6d %6d %6d %6d %9d %8d\n", face, dir, lines, lines-n(notBuilt), n(passed), n(failed), n(timedOut), n(leftOut))
+				fmt.Fprintf(w, "%-8s %-13s %6d %6d %6d %6d %9d %8d\n", face, dir, lines, lines-n(notBuilt), n(passed),
+					n(failed), n(timedOut), n(leftOut))
 			}
 		}
 	}

@@ -63,7 +63,8 @@ func (s *suite) runAll(todo []run, missing map[string]string) (all []outcome) {
 		case why != "":
 			o.verdict, o.first = notBuilt, why
 		case r.memory > room:
-			o.verdict, o.first = leftOut, fmt.Sprintf("it needs %g GiB of memory, of which there are %.0f", r.memory, room)
+			o.verdict, o.first = leftOut, fmt.Sprintf("it needs %g GiB of memory, of which there are %.0f",
+				r.memory, room)
 		default:
 			s.try(r, &o)
 		}
@@ -96,7 +97,8 @@ func (s *suite) try(r run, o *outcome) {
 		o.verdict, o.first = failed, err.Error()
 		return
 	}
-	args := []string{"-np", strconv.Itoa(r.ranks), "--oversubscribe", "-mpi-lib", "gompi", "--timeout", fmt.Sprint(limit.Seconds()), binary}
+	args := []string{"-np", strconv.Itoa(r.ranks), "--oversubscribe", "-mpi-lib", "gompi", "--timeout",
+		fmt.Sprint(limit.Seconds()), binary}
 	ctx, cancel := context.WithTimeout(context.Background(), limit+30*time.Second)
 	defer cancel()
 	gompirun, err := filepath.Abs(s.gompirun)
@@ -171,7 +173,8 @@ func firstLine(text string) string {
 
 // keep writes the output of a run to a file.
 func (s *suite) keep(r run, out, text []byte) {
-	file := filepath.Join(s.work, "output", r.face, r.dir, strings.ReplaceAll(strings.ReplaceAll(r.text, " ", "_"), "/", "_"))
+	file := filepath.Join(s.work, "output", r.face, r.dir,
+		strings.ReplaceAll(strings.ReplaceAll(r.text, " ", "_"), "/", "_"))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
 		_ = os.WriteFile(file, append(append(out, "---- stderr\n"...), text...), 0o644)
 	}

@@ -13,7 +13,8 @@ func TestLinesOfLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.program != "allred" || l.ranks != 7 || !slices.Equal(l.args, []string{"-count=10", "-x"}) || !slices.Equal(l.env, []string{"A=b=c"}) ||
+	if l.program != "allred" || l.ranks != 7 || !slices.Equal(l.args, []string{"-count=10", "-x"}) ||
+		!slices.Equal(l.env, []string{"A=b=c"}) ||
 		l.limit != 30*time.Second || l.memory != 1.5 || !l.status || l.text[:9] != "allred 7 " {
 		t.Errorf("got %+v", l)
 	}
@@ -46,7 +47,8 @@ func TestVerdicts(t *testing.T) {
 	} {
 		r := run{line: line{status: c.wants}}
 		if v, first := judge(r, c.out, c.text, ended(c.status)); v != c.verdict || first != c.first {
-			t.Errorf("%q, %q and status %s are %s, %q: want %s, %q", c.out, c.text, c.status, v, first, c.verdict, c.first)
+			t.Errorf("%q, %q and status %s are %s, %q: want %s, %q", c.out, c.text, c.status, v, first,
+				c.verdict, c.first)
 		}
 	}
 }

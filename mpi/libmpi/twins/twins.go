@@ -32,8 +32,10 @@ func Start(t *testing.T) *C {
 		os.ReadDir(folder) // go test keeps no result from before a change there
 	}
 	program := filepath.Join(t.TempDir(), "twins")
-	build := exec.Command("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-DGOMPI_STANDARD", "-isystem", ours, "-I", face, "-pthread",
-		"-o", program, filepath.Join(ours, "twins.c"), filepath.Join(face, "collectives.c"), filepath.Join(face, "windows.c"),
+	build := exec.Command("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-DGOMPI_STANDARD", "-isystem", ours, "-I",
+		face, "-pthread",
+		"-o", program, filepath.Join(ours, "twins.c"), filepath.Join(face, "collectives.c"),
+		filepath.Join(face, "windows.c"),
 		filepath.Join(face, "counted.c"), "-ldl")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%q: %v\n%s", build.Args, err, out)

@@ -95,7 +95,9 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	proc.SetName(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, ready: proc.Ready, orders: ctl.Frames(), records: program.NewRecords(""), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
+	a := &agent{in: in, out: out, inherit: input, ready: proc.Ready, orders: ctl.Frames(),
+		records: program.NewRecords(""), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{},
+		callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.Abandon()
 	defer func() { a.records.Remove(len(a.ranks)) }()
@@ -135,7 +137,8 @@ func (a *agent) serve() error {
 		return err
 	}
 	if a.watchdog >= 0 {
-		if err := a.loop.Watch(a.watchdog, 0, func(uint32) { a.loseWatchdog() }); err != nil { // epoll always reports errors
+		// epoll always reports errors
+		if err := a.loop.Watch(a.watchdog, 0, func(uint32) { a.loseWatchdog() }); err != nil {
 			return err
 		}
 	}

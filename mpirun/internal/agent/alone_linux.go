@@ -50,7 +50,8 @@ func (a *agent) lookForAlone(now time.Time) {
 // silent reports whether a rank runs, has not joined, and is not known to be alone. Once known,
 // its behavior does not matter.
 func (a *agent) silent(p *process) bool {
-	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmi.Silent
+	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting &&
+		p.pmi.State() == pmi.Silent
 }
 
 // findAlone looks at silent ranks, by process number, and their descendants, but not at other

@@ -33,7 +33,8 @@ type looped struct {
 
 func newLooped(t *testing.T) *looped {
 	t.Helper()
-	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: proc.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, pulse: pulse{watchdog: -1}}}
+	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: proc.Ready, launch: &ctl.Launch{}, local: map[int]int{},
+		callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, pulse: pulse{watchdog: -1}}}
 	l.clogged, l.output.Window = true, 1<<20 // reports are kept
 	if err := l.open(); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,8 @@ type hungFile struct {
 
 func newHungFile(l *looped) *hungFile {
 	l.Helper()
-	h := &hungFile{path: filepath.Join(l.TempDir(), "program"), opened: make(chan bool, 1), released: make(chan struct{})}
+	h := &hungFile{path: filepath.Join(l.TempDir(), "program"), opened: make(chan bool, 1),
+		released: make(chan struct{})}
 	program, err := os.ReadFile("/bin/sleep")
 	if err != nil {
 		l.Fatal(err)
@@ -163,7 +165,9 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 		t.Errorf("it says %+v, want that the program is waited for", n)
 	}
 	close(program.released)
-	l.until("the rank has been started", func() bool { return has[*ctl.Started](l) != nil || has[*ctl.Failed](l) != nil })
+	l.until("the rank has been started", func() bool {
+		return has[*ctl.Started](l) != nil || has[*ctl.Failed](l) != nil
+	})
 	if failed := has[*ctl.Failed](l); failed != nil {
 		t.Fatalf("%+v", failed)
 	}
@@ -185,11 +189,14 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 // An order that cannot be followed ends the job: nobody would wait for ranks that never start.
 func TestAnOrderThatMakesNoSenseFails(t *testing.T) {
 	for what, order := range map[string]*ctl.Launch{
-		"no ranks":        {Size: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}},
-		"no programs":     {Size: 4, Nodes: 1, Ranks: []ctl.Rank{{Rank: 3}}},
-		"no such host":    {Size: 4, Node: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
-		"unknown layout":  {Size: 4, Nodes: 2, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
-		"a second launch": {Size: 4, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
+		"no ranks":    {Size: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}},
+		"no programs": {Size: 4, Nodes: 1, Ranks: []ctl.Rank{{Rank: 3}}},
+		"no such host": {Size: 4, Node: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}},
+			Ranks: []ctl.Rank{{Rank: 3}}},
+		"unknown layout": {Size: 4, Nodes: 2, Programs: []ctl.Program{{Argv: []string{"true"}}},
+			Ranks: []ctl.Rank{{Rank: 3}}},
+		"a second launch": {Size: 4, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}},
+			Ranks: []ctl.Rank{{Rank: 3}}},
 	} {
 		l := newLooped(t)
 		if what != "a second launch" {

@@ -90,7 +90,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	a.output.Drain(p.output, failed)
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
-		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: p.output.Tail(),
+		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10,
+		Tail:   p.output.Tail(),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed, Unaware: p.unaware || !a.aware,
 		MPI: a.segment.CallsMPI(p.local()),
 	}
@@ -264,7 +265,8 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := idlePeriod
-	for _, t := range []time.Time{a.output.Due, a.termAt(), a.end.deadline, a.end.linger.until, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
+	for _, t := range []time.Time{a.output.Due, a.termAt(), a.end.deadline, a.end.linger.until, a.nextLook, a.nextKept,
+		a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -306,7 +308,8 @@ func (a *agent) tick(now time.Time) {
 	}
 	a.reportSlow(now)
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && !a.awaitsOthers() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && !a.awaitsOthers() && (!a.preparation.underWay || a.end.ordered) &&
+		!a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
 }

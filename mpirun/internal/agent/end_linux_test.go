@@ -27,7 +27,8 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 			return
 		}
 		if took < groupEndTime || time.Now().After(deadline) {
-			t.Fatalf("its process group, when its state says after %v that it has ended: %v, want %v", took, left, unix.ESRCH)
+			t.Fatalf("its process group, when its state says after %v that it has ended: %v, want %v", took,
+				left, unix.ESRCH)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func (a *agent) keptFrom(p *process) string {
 // ranksText names ranks, and the process of a single rank.
 func (a *agent) ranksText(ranks []int) string {
 	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d (process %d)", a.originals.named(world.Rank(ranks[0])), a.ranks[a.local[ranks[0]]].watch.PID())
+		return fmt.Sprintf("rank %d (process %d)", a.originals.named(world.Rank(ranks[0])),
+			a.ranks[a.local[ranks[0]]].watch.PID())
 	}
 	named := make([]int, len(ranks))
 	for i, r := range ranks {

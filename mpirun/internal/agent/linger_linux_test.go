@@ -85,7 +85,8 @@ func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 		want  bool
 	}{{lingering, true}, {lingering + dyingTime, true}, {lingering + proc.TurnTime, false}} {
 		if got := w.lingers(begin.Add(step.after), false); got != step.want {
-			t.Errorf("%v after it closed its output it is waited for: %v, want %v", step.after-lingering, got, step.want)
+			t.Errorf("%v after it closed its output it is waited for: %v, want %v", step.after-lingering,
+				got, step.want)
 		}
 	}
 }

@@ -175,7 +175,8 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	w := &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: a.places(),
 		Node: a.launch.Node, Program: p.Rank.Program, JobID: a.launch.JobID, Secret: a.launch.Secret,
-		Placement: a.layout.Placement, Hosts: a.layout.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover, Spares: a.launch.Spares,
+		Placement: a.layout.Placement, Hosts: a.layout.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover,
+		Spares: a.launch.Spares,
 	}
 	if p.invite != nil {
 		w.Invited, w.Invite = true, *p.invite
@@ -206,7 +207,8 @@ func (a *agent) node() *launchenv.Node {
 // and the other ranks of this host.
 func (a *agent) descriptors() []string {
 	return []string{
-		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD), fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
+		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD),
+		fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
 		fmt.Sprintf("%s=%d", env.BellFD, a.bells[0]), env.BootAddr + "=" + a.address,
 		fmt.Sprintf("%s=%d", env.Spares, a.launch.Spares),
 	}

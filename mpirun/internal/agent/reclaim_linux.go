@@ -45,7 +45,8 @@ func (a *agent) reclaim() {
 		delete(a.dead, dead)
 		a.releases.Go(func() { // the launcher waits for the agent's heartbeat meanwhile
 			if err := a.segment.FreeArena(dead.local()); err != nil {
-				fmt.Fprintf(stdio.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n", dead.Rank.Rank, err)
+				fmt.Fprintf(stdio.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n",
+					dead.Rank.Rank, err)
 			}
 		})
 	}

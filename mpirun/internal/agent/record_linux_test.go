@@ -16,9 +16,10 @@ func TestTheEndOfARankHasItsRecord(t *testing.T) {
 		recorded string
 		tail     string
 	}{
-		"failed":            {ctl.Exited{Code: 1, Tail: []byte("its stderr")}, "E: no data", "frames\nE: no data\n"},
-		"well":              {ctl.Exited{Tail: []byte("its stderr")}, "", "its stderr"},
-		"says so by itself": {ctl.Exited{Signal: 6, Tail: []byte("frames\nE: no data, said by itself\n")}, "E: no data", "frames\nE: no data, said by itself\n"},
+		"failed": {ctl.Exited{Code: 1, Tail: []byte("its stderr")}, "E: no data", "frames\nE: no data\n"},
+		"well":   {ctl.Exited{Tail: []byte("its stderr")}, "", "its stderr"},
+		"says so by itself": {ctl.Exited{Signal: 6, Tail: []byte("frames\nE: no data, said by itself\n")}, "E: no data",
+			"frames\nE: no data, said by itself\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &agent{records: program.NewRecords(t.TempDir()), local: map[int]int{}}

@@ -22,7 +22,8 @@ func (a *agent) placeOf(local int) int {
 func (a *agent) replace(m *ctl.Replace) {
 	first, ours := a.local[m.Original]
 	if !ours || first >= len(a.launch.Ranks) || len(a.ranks) >= a.places() || m.Rank != a.placeOf(len(a.ranks)) {
-		a.report(&ctl.Failed{Rank: m.Rank, Code: program.CannotStart, Text: fmt.Sprintf("no place for it instead of rank %d", m.Original)})
+		a.report(&ctl.Failed{Rank: m.Rank, Code: program.CannotStart,
+			Text: fmt.Sprintf("no place for it instead of rank %d", m.Original)})
 		return
 	}
 	r := a.launch.Ranks[first]

@@ -23,7 +23,8 @@ import (
 // start starts all ranks, or none. After a failure the rank that could not be started is
 // reported, and the others are ended.
 func (a *agent) start(l *ctl.Launch) {
-	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes || len(a.layout.Hosts) != l.Nodes {
+	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes ||
+		len(a.layout.Hosts) != l.Nodes {
 		a.refuse(l)
 		return
 	}
@@ -55,7 +56,8 @@ func (a *agent) refuse(l *ctl.Launch) {
 
 // add adds a rank without starting it.
 func (a *agent) add(r ctl.Rank) *process {
-	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmi.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
+	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(),
+		pmi: client{Client: &pmi.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
 	p.original, p.output = p.index, a.output.Add(r.Rank, p.running)
 	a.ranks, a.local[r.Rank] = append(a.ranks, p), p.index
 	return p
@@ -112,7 +114,8 @@ func (a *agent) variables(p *process, prog *program.Program) []string {
 	if a.launch.Virtual {
 		place = append(place, env.TorchLocalRank+"=0")
 	}
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.records.File(p.index)}, prog.Env, launchenv.GPUs(p.GPUs),
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo,
+		[]string{env.TorchErrorFile + "=" + a.records.File(p.index)}, prog.Env, launchenv.GPUs(p.GPUs),
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 

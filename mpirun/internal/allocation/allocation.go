@@ -153,7 +153,8 @@ func (s Surroundings) elsewhere(batch, named *Allocation, list string, warn func
 	if _, err := batch.narrow(hosts, s.IsLocal, func(string) {}); err == nil {
 		return nil, nil
 	}
-	warn(fmt.Sprintf("no host of %s is in %s (%s), which is left aside: unset its variables if that job is over", typed.From, batch.From, batch.List.Names()))
+	warn(fmt.Sprintf("no host of %s is in %s (%s), which is left aside: unset its variables if that job is over",
+		typed.From, batch.From, batch.List.Names()))
 	return typed, nil
 }
 

@@ -95,7 +95,8 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(counts) != n {
-		return nil, fmt.Errorf("%s=%s counts for %d nodes, and SLURM_JOB_NODELIST=%s names %d", name, value, len(counts), nodes, n)
+		return nil, fmt.Errorf("%s=%s counts for %d nodes, and SLURM_JOB_NODELIST=%s names %d", name, value,
+			len(counts), nodes, n)
 	}
 	for i := range counts {
 		counts[i] = max(1, counts[i]/each)

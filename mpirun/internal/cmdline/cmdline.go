@@ -233,7 +233,8 @@ func (p *parser) variables() (flags []string, err error) {
 		}
 		if err != nil {
 			flag, _, _ := strings.Cut(v.Flag, "=")
-			return nil, fmt.Errorf("%s=%q: %s", v.Name, v.Value, strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", flag, v.Value)))
+			return nil, fmt.Errorf("%s=%q: %s", v.Name, v.Value,
+				strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", flag, v.Value)))
 		}
 		names, flags = append(names, v.Name), append(flags, v.Flag)
 	}

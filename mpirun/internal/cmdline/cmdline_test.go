@@ -34,23 +34,27 @@ func TestFlagsOfTheJob(t *testing.T) {
 	if err != nil || notes != "" {
 		t.Fatal(err, notes)
 	}
-	if spec.Hostfile != "h" || spec.Policy != (plan.Policy{Order: plan.ByNode, PerNode: 2, NoOversubscribe: true, BindTo: plan.BindCore}) {
+	if spec.Hostfile != "h" || spec.Policy != (plan.Policy{Order: plan.ByNode, PerNode: 2, NoOversubscribe: true,
+		BindTo: plan.BindCore}) {
 		t.Errorf("hostfile %q, policy %+v", spec.Hostfile, spec.Policy)
 	}
-	if !spec.Output.Tag || !spec.Output.Stamp || spec.Output.Dir != "d" || spec.Stdin != (Stdin{All: true}) || !spec.Report.Map || !spec.Report.Bindings || !spec.Quiet || !spec.Verbose {
+	if !spec.Output.Tag || !spec.Output.Stamp || spec.Output.Dir != "d" || spec.Stdin != (Stdin{All: true}) ||
+		!spec.Report.Map || !spec.Report.Bindings || !spec.Quiet || !spec.Verbose {
 		t.Errorf("options %+v lack what was given", spec)
 	}
 	if spec.Timeout != time.Minute || spec.KillDelay != 500*time.Millisecond {
 		t.Errorf("timeout %v, kill delay %v", spec.Timeout, spec.KillDelay)
 	}
-	if len(spec.Programs) != 1 || spec.Programs[0].NP != 4 || !slices.Equal(spec.Programs[0].Argv, []string{"prog", "-np", "9"}) {
+	if len(spec.Programs) != 1 || spec.Programs[0].NP != 4 ||
+		!slices.Equal(spec.Programs[0].Argv, []string{"prog", "-np", "9"}) {
 		t.Errorf("programs %+v", spec.Programs)
 	}
 }
 
 func TestDefaults(t *testing.T) {
 	spec, _, err := parse("prog", testGetenv)
-	if err != nil || spec.KillDelay != 10*time.Second || spec.Timeout != 0 || spec.Stdin != (Stdin{}) || spec.Policy != (plan.Policy{}) || spec.Programs[0].NP != 0 {
+	if err != nil || spec.KillDelay != 10*time.Second || spec.Timeout != 0 || spec.Stdin != (Stdin{}) ||
+		spec.Policy != (plan.Policy{}) || spec.Programs[0].NP != 0 {
 		t.Errorf("options %+v, %v", spec, err)
 	}
 }
@@ -61,7 +65,8 @@ func TestTheTimeLimitMayBeInTheEnvironment(t *testing.T) {
 		want        time.Duration
 	}{
 		{"60", "prog", time.Minute}, {"90s", "prog", 90 * time.Second}, {"-1", "prog", 0}, {"", "prog", 0},
-		{"60", "-timeout 9 prog", 9 * time.Second}, {"60", "-timeout 0 prog", 0}, {"no time", "-timeout 9 prog", 9 * time.Second},
+		{"60", "-timeout 9 prog", 9 * time.Second}, {"60", "-timeout 0 prog", 0},
+		{"no time", "-timeout 9 prog", 9 * time.Second},
 	} {
 		spec, _, err := parse(test.line, only("MPIEXEC_TIMEOUT", test.value))
 		if err != nil || spec.Timeout != test.want {
@@ -69,7 +74,8 @@ func TestTheTimeLimitMayBeInTheEnvironment(t *testing.T) {
 		}
 	}
 	_, _, err := parse("prog", only("MPIEXEC_TIMEOUT", "soon"))
-	if want := `MPIEXEC_TIMEOUT "soon": want seconds, or a duration such as 90s, 2m or 1h30m`; err == nil || err.Error() != want {
+	if want := `MPIEXEC_TIMEOUT "soon": want seconds, or a duration such as 90s, 2m or 1h30m`; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -117,7 +123,8 @@ func TestProgramsHaveTheirOwnFlags(t *testing.T) {
 	}
 	for i, w := range want {
 		g := spec.Programs[i]
-		if !slices.Equal(g.Argv, w.Argv) || g.NP != w.NP || g.Hosts != w.Hosts || g.Wdir != w.Wdir || !slices.Equal(g.Env, w.Env) {
+		if !slices.Equal(g.Argv, w.Argv) || g.NP != w.NP || g.Hosts != w.Hosts || g.Wdir != w.Wdir ||
+			!slices.Equal(g.Env, w.Env) {
 			t.Errorf("program %d is %+v, want %+v", i, g, w)
 		}
 	}
@@ -215,8 +222,10 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 		line string
 		want plan.Policy
 	}{
-		{"-map-by ppr:2:numa:PE=4 -rank-by node p", plan.Policy{Order: plan.ByNuma, PerDomain: 2, PE: 4, RankBy: plan.RankByNode}},
-		{"--map-by socket --rank-by core --bind-to socket p", plan.Policy{Order: plan.ByPackage, RankBy: plan.RankByFill, BindTo: plan.BindPackage}},
+		{"-map-by ppr:2:numa:PE=4 -rank-by node p",
+			plan.Policy{Order: plan.ByNuma, PerDomain: 2, PE: 4, RankBy: plan.RankByNode}},
+		{"--map-by socket --rank-by core --bind-to socket p",
+			plan.Policy{Order: plan.ByPackage, RankBy: plan.RankByFill, BindTo: plan.BindPackage}},
 		{"-cpu-set 0-3,8 --use-hwthread-cpus p", plan.Policy{CPUList: "0-3,8", HWThreads: true}},
 		{"--cpu-list 1 p", plan.Policy{CPUList: "1"}},
 		{"-npersocket 2 p", plan.Policy{Order: plan.ByPackage, PerDomain: 2}},
@@ -250,7 +259,8 @@ func TestMCAParameters(t *testing.T) {
 		{nil, "--mca plm_rsh_agent /a -np 2 --mca plm_rsh_agent /a p", "-rsh /a -np 2 p"},
 		{map[string]string{"OMPI_MCA_plm_rsh_agent": "/a"}, "p", "p"}, // behind GOMPI_RSH
 		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "p", "-iface eth0 p"},
-		{map[string]string{"OMPI_MCA_btl_tcp_if_exclude": "lo", "PRTE_MCA_rmaps_default_mapping_policy": "node"}, "p", "-iface ^lo -map-by node p"},
+		{map[string]string{"OMPI_MCA_btl_tcp_if_exclude": "lo", "PRTE_MCA_rmaps_default_mapping_policy": "node"}, "p",
+			"-iface ^lo -map-by node p"},
 		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0", "GOMPI_IFACE": "eth1"}, "p", "p"},
 		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "-iface eth1 p", "-iface eth1 p"},
 		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "--mca btl_tcp_if_include eth1 p", "-iface eth1 p"},
@@ -268,7 +278,8 @@ func TestMCAParameters(t *testing.T) {
 			t.Errorf("%v %s: %+v, %v, want as %s: %+v, %v", tt.vars, tt.line, got, err, tt.same, want, err2)
 		}
 	}
-	if _, notes, err := parse("p", only("OMPI_MCA_btl_tcp_if_include", "eth0")); err != nil || notes != "gompirun: OMPI_MCA_btl_tcp_if_include: as -iface=eth0\n" {
+	if _, notes, err := parse("p", only("OMPI_MCA_btl_tcp_if_include", "eth0")); err != nil ||
+		notes != "gompirun: OMPI_MCA_btl_tcp_if_include: as -iface=eth0\n" {
 		t.Errorf("of a variable it says %q, %v", notes, err)
 	}
 	for line, want := range map[string]string{
@@ -284,7 +295,8 @@ func TestMCAParameters(t *testing.T) {
 		}
 	}
 	for agent, want := range map[string]string{"": "ssh -p 22", "/a:ssh": "/a -p 22"} {
-		spec, err := Parse([]string{"--mca", "plm_rsh_args", "-p 22", "p"}, only("OMPI_MCA_plm_rsh_agent", agent), func(string) {})
+		spec, err := Parse([]string{"--mca", "plm_rsh_args", "-p 22", "p"}, only("OMPI_MCA_plm_rsh_agent", agent),
+			func(string) {})
 		if err != nil || spec.Reach.RSH != want {
 			t.Errorf("agent %q: logs in by %+v, %v, want %q", agent, spec, err, want)
 		}
@@ -325,7 +337,8 @@ func TestSlipsAreAnsweredWithWhatIsMeant(t *testing.T) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
-	if _, err := Parse([]string{"-np 2", "./a"}, testGetenv, func(string) {}); err == nil || err.Error() != `unknown flag "-np 2": type -np 2 as words of their own` {
+	if _, err := Parse([]string{"-np 2", "./a"}, testGetenv, func(string) {}); err == nil ||
+		err.Error() != `unknown flag "-np 2": type -np 2 as words of their own` {
 		t.Errorf("%v, of two words in one", err)
 	}
 	for _, line := range []string{"sh -c x", "./A=1", "-np 1 docto", "no-such-program"} { // which other hosts may have

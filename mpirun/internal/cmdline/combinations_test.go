@@ -52,18 +52,21 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 }
 
 func TestDoctorTakesHostsAndHowToReachThem(t *testing.T) {
-	spec, err := ParseDoctor([]string{"-machinefile", "f", "-H", "a,b", "-port-range", "5000-5009", "-rsh", "ssh -v", "-start-timeout", "7"}, nil)
+	spec, err := ParseDoctor([]string{"-machinefile", "f", "-H", "a,b", "-port-range", "5000-5009", "-rsh", "ssh -v",
+		"-start-timeout", "7"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Hostfile != "f" || spec.Programs[0].Hosts != "a,b" || spec.PortRange != "5000-5009" || spec.Reach.RSH != "ssh -v" || spec.Reach.Limit().Seconds() != 7 {
+	if spec.Hostfile != "f" || spec.Programs[0].Hosts != "a,b" || spec.PortRange != "5000-5009" ||
+		spec.Reach.RSH != "ssh -v" || spec.Reach.Limit().Seconds() != 7 {
 		t.Errorf("%+v lacks what was given", spec)
 	}
 	for arg, want := range map[string]string{
 		"prog":           `argument "prog": want flags only (gompirun doctor -h lists them)`,
 		"-port-range=9-": `-port-range "9-": want`,
 	} {
-		if _, err := ParseDoctor([]string{arg}, nil); err == nil || err.Error()[:min(len(want), len(err.Error()))] != want {
+		if _, err := ParseDoctor([]string{arg}, nil); err == nil ||
+			err.Error()[:min(len(want), len(err.Error()))] != want {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}
@@ -77,7 +80,8 @@ func TestAttachTakesARank(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{
-		"x": `"x": want a rank`, "-1": "unknown flag -1: -h lists the flags", "": `"": want a rank`, "-job": "-job needs a value",
+		"x": `"x": want a rank`, "-1": "unknown flag -1: -h lists the flags", "": `"": want a rank`,
+		"-job": "-job needs a value",
 	} {
 		if _, err := ParseAttach([]string{arg}); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", arg, err, want)

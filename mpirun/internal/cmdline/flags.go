@@ -138,8 +138,9 @@ func (s *Spec) endFlags(set *cli.Set) {
 	set.Flag("timeout", "T", (*cli.Duration)(&s.Timeout), "end the job after T seconds, or 90s, 2m, 1h30m|")
 	set.Flag("kill-delay", "T", (*cli.Duration)(&s.KillDelay), "time between TERM and KILL (default {}); Ctrl-C sends "+
 		"the ranks INT, and TERM 2 seconds later; once more kills at once")
-	set.Flag("no-kill-children", "", &s.KeepChildren, "what ranks have left running, as daemons, lives on when the job "+
-		"has ended well (else it is killed)")
+	set.Flag("no-kill-children", "", &s.KeepChildren,
+		"what ranks have left running, as daemons, lives on when the job "+
+			"has ended well (else it is killed)")
 	restarts := cli.Number(&s.Restart.Max, 0, math.MaxInt, "a whole number, 0 or more", "N")
 	set.Flag("max-restarts", "N", restarts, "start all ranks again, up to N times, if one fails| (default {}); the "+
 		"program continues from what it has saved")
@@ -222,8 +223,9 @@ func (s *Stall) flags(set *cli.Set) {
 	set.Group = "what happens"
 	set.Flag("stall-warning", "T", (*cli.Duration)(&s.Warning), "say which ranks wait for which when ranks have been "+
 		"in one call for T (default {}, 0: never); QUIT asks for the same")
-	set.Flag("get-stack-traces", "", &s.Stacks, "print stacks, too: with -stall-warning those of the ranks that others "+
-		"wait for, at the time limit those of all: of programs in Go, Python and C, of which gdb shows more")
+	set.Flag("get-stack-traces", "", &s.Stacks,
+		"print stacks, too: with -stall-warning those of the ranks that others "+
+			"wait for, at the time limit those of all: of programs in Go, Python and C, of which gdb shows more")
 }
 
 func (r *Report) flags(set *cli.Set) {
@@ -276,7 +278,8 @@ func (o *Output) flags(set *cli.Set) {
 
 // finish checks the flags about output, and applies the suffix of the folder.
 func (o *Output) finish() error {
-	for flag, p := range map[string]string{"prepend-pattern": o.Prefix, "outfile-pattern": o.Outfile, "errfile-pattern": o.Errfile} {
+	for flag, p := range map[string]string{"prepend-pattern": o.Prefix, "outfile-pattern": o.Outfile,
+		"errfile-pattern": o.Errfile} {
 		if err := plan.CheckPattern(p); err != nil {
 			return fmt.Errorf("-%s %q: %w", flag, p, err)
 		}

@@ -25,11 +25,14 @@ type otherLauncher struct {
 }
 
 func otherLaunchers() []otherLauncher {
-	version, torchVersion := []string{"--version"}, []string{"-c", `from importlib.metadata import version; print("torch", version("torch"))`}
-	mpirun := otherLauncher{"Open", "mpirun", version, "(Open", []string{"--allow-run-as-root", "--help", "all"}, `^ {0,3}(-[\w-]+(?:\|-[\w-]+)*)`, 100}
+	version, torchVersion := []string{"--version"},
+		[]string{"-c", `from importlib.metadata import version; print("torch", version("torch"))`}
+	mpirun := otherLauncher{"Open", "mpirun", version, "(Open", []string{"--allow-run-as-root", "--help", "all"},
+		`^ {0,3}(-[\w-]+(?:\|-[\w-]+)*)`, 100}
 	openmpi := mpirun
 	openmpi.program = "mpirun.openmpi" // where mpirun may be MPICH's
-	python := otherLauncher{"torchrun", "python3", torchVersion, "torch", []string{"-m", "torch.distributed.run", "--help"}, `^  ((?:-\w(?: [A-Z]+)?, )?-[\w-]+)`, 18}
+	python := otherLauncher{"torchrun", "python3", torchVersion, "torch",
+		[]string{"-m", "torch.distributed.run", "--help"}, `^  ((?:-\w(?: [A-Z]+)?, )?-[\w-]+)`, 18}
 	system := python
 	system.program = "/usr/bin/python3" // where python3 may be another
 	return []otherLauncher{
@@ -124,7 +127,8 @@ func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 			onPage(t, l.section, names)
 			switch {
 			case list != nil && len(names) == 0:
-				if known := slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !l.takes(name) }); !slices.Equal(known, list) {
+				if known := slices.DeleteFunc(slices.Clone(list),
+					func(name string) bool { return !l.takes(name) }); !slices.Equal(known, list) {
 					t.Errorf("%s: takes %q, want the list %q", key, known, list)
 				}
 			case list != nil && !slices.Equal(names, list):

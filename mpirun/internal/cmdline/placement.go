@@ -19,8 +19,9 @@ func (s *Spec) placementFlags(set *cli.Set) func() error {
 	var ppn cli.Count
 	p := &s.Policy
 	set.Group = "ranks and hosts"
-	set.Flag("N nproc-per-node", "N", &s.PerHost, "at most N ranks on each host|, of each program: a number, gpu, cpu, "+
-		"or auto, which is gpu where there is one and else cpu")
+	set.Flag("N nproc-per-node", "N", &s.PerHost,
+		"at most N ranks on each host|, of each program: a number, gpu, cpu, "+
+			"or auto, which is gpu where there is one and else cpu")
 	set.Flag("ppn", "N", &ppn, "N ranks on each host, and again N on each until all have a place")
 	set.Flag("rankfile", "F", &rankfile, `where each rank runs: "rank 0=node01 slot=0-3", or slot=1:0-3 for cores `+
 		"of package 1")

@@ -37,8 +37,9 @@ func (f *programFlags) declare(set *cli.Set) {
 	set.Flag("m module", "", &f.module, "program is a Python module")
 	set.Flag("no-python", "", &f.noPython, "run a program whose name ends in .py by itself (default: under "+
 		`"python3 -u")`)
-	set.Flag("torch-backend", "gompi", &f.torchBackend, "a program that asks torch.distributed for gloo, mpi or, where "+
-		"there is no GPU, nccl gets gompi: GOMPI_TORCH_BACKEND=gompi (needs gompi_torch, see docs/pytorch.md)")
+	set.Flag("torch-backend", "gompi", &f.torchBackend,
+		"a program that asks torch.distributed for gloo, mpi or, where "+
+			"there is no GPU, nccl gets gompi: GOMPI_TORCH_BACKEND=gompi (needs gompi_torch, see docs/pytorch.md)")
 }
 
 // hostFlag declares the flag that lists hosts on the line.
@@ -48,7 +49,8 @@ func (p *Program) hostFlag(set *cli.Set) {
 }
 
 // finish applies the flags to argv, the program on the command line.
-func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program, err error) {
+func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program,
+	err error) {
 	p = f.program
 	if len(argv) == 0 {
 		return p, f.noProgram(getenv)

@@ -64,7 +64,8 @@ func Script(argv []string) (name string, module bool) {
 		return "", false
 	}
 	rest := argv[i:]
-	if len(rest) > 2 && rest[0] == "-m" && slices.Contains(runners, rest[1]) && (rest[2] == "-m" || !strings.HasPrefix(rest[2], "-")) {
+	if len(rest) > 2 && rest[0] == "-m" && slices.Contains(runners, rest[1]) &&
+		(rest[2] == "-m" || !strings.HasPrefix(rest[2], "-")) {
 		rest = rest[2:]
 	}
 	if rest[0] != "-m" {

@@ -27,7 +27,8 @@ func slip(argv []string, alone bool) error {
 	switch r, n := utf8.DecodeRuneInString(word); {
 	case strings.ContainsRune(dashes, r):
 		typed := "-" + word[n:]
-		return fmt.Errorf("%q begins with a dash that is no \"-\" (%U), as a PDF or a word processor has it: type %s", word, r, typed)
+		return fmt.Errorf("%q begins with a dash that is no \"-\" (%U), as a PDF or a word processor has it: type %s",
+			word, r, typed)
 	case variable.MatchString(word) && !isProgram(word):
 		return fmt.Errorf("%q is no program: to set a variable for the ranks type -x %s in front of it", word, word)
 	case alone && len(word) > 2 && !isProgram(word):

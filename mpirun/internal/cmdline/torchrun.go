@@ -90,7 +90,8 @@ func (s *Spec) likeTorchrun() error {
 // OneByOne reports whether the user starts a gompirun on each node.
 func (s *Spec) OneByOne() bool {
 	r := &s.Rendezvous
-	return s.Nodes.Most > 1 && s.Hostfile == "" && !s.namesHosts() && (r.Endpoint != "" || s.Master.Addr != "" || r.NodeRank >= 0)
+	return s.Nodes.Most > 1 && s.Hostfile == "" && !s.namesHosts() &&
+		(r.Endpoint != "" || s.Master.Addr != "" || r.NodeRank >= 0)
 }
 
 func (s *Spec) namesHosts() bool {

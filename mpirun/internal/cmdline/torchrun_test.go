@@ -22,10 +22,12 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 		{"-torch-backend gompi train.py -x 1", "python3 -u -m gompi_torch train.py -x 1"},
 		{"-torch-backend gompi -m pkg.train -x", "python3 -u -m gompi_torch -m pkg.train -x"},
 		{"-torch-backend gompi python train.py 1", "python -m gompi_torch train.py 1"},
-		{"-torch-backend gompi /venv/bin/python3.11 -u -O -m pkg.train x.py", "/venv/bin/python3.11 -u -O -m gompi_torch -m pkg.train x.py"},
+		{"-torch-backend gompi /venv/bin/python3.11 -u -O -m pkg.train x.py",
+			"/venv/bin/python3.11 -u -O -m gompi_torch -m pkg.train x.py"},
 		{"-torch-backend gompi python -m gompi_torch train.py", "python -m gompi_torch train.py"},
 		{"-torch-backend gompi python -- train.py", "python -- train.py"},
-		{"-torch-backend gompi python -uW ignore -Xdev -X tracemalloc=5 train.py", "python -uW ignore -Xdev -X tracemalloc=5 -m gompi_torch train.py"},
+		{"-torch-backend gompi python -uW ignore -Xdev -X tracemalloc=5 train.py",
+			"python -uW ignore -Xdev -X tracemalloc=5 -m gompi_torch train.py"},
 		{"-torch-backend gompi python -um mine", "python -um mine"},
 		{"-torch-backend gompi python train", "python -m gompi_torch train"},
 		{"-torch-backend gompi python -c code.py", "python -c code.py"},
@@ -40,7 +42,8 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 			t.Errorf("%s: %v", tt.line, err)
 		} else if got := strings.Join(spec.Programs[0].Argv, " "); got != tt.argv {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.argv)
-		} else if has := slices.Contains(spec.Programs[0].Env, "GOMPI_TORCH_BACKEND=gompi"); has != strings.Contains(tt.line, "backend") {
+		} else if has := slices.Contains(spec.Programs[0].Env,
+			"GOMPI_TORCH_BACKEND=gompi"); has != strings.Contains(tt.line, "backend") {
 			t.Errorf("%s: GOMPI_TORCH_BACKEND is set: %t", tt.line, has)
 		}
 	}
@@ -92,8 +95,10 @@ func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
 				continue
 			}
 			first, rest, _ := strings.Cut(notes, "\n")
-			if err != nil || errVariable != nil || !reflect.DeepEqual(got, typed) || rest != output || !strings.HasPrefix(first, "gompirun: "+variable+": as -") {
-				t.Errorf("%s=%s: %+v, %v, %q; want, as of %s, %+v, %v, %q", variable, value, got, errVariable, notes, option, typed, err, output)
+			if err != nil || errVariable != nil || !reflect.DeepEqual(got, typed) || rest != output ||
+				!strings.HasPrefix(first, "gompirun: "+variable+": as -") {
+				t.Errorf("%s=%s: %+v, %v, %q; want, as of %s, %+v, %v, %q", variable, value, got, errVariable, notes,
+					option, typed, err, output)
 			}
 		}
 	}
@@ -199,7 +204,8 @@ assert "--nproc-per-node" in get_args_parser().format_help()`
 			t.Logf("%s has no torch that takes -", python) // 1.13 takes _ alone
 			continue
 		}
-		if out, err := exec.Command(python, append([]string{"-c", script}, lines...)...).CombinedOutput(); err != nil || strings.Count(string(out), "train") < 6 {
+		if out, err := exec.Command(python, append([]string{"-c", script}, lines...)...).CombinedOutput(); err != nil ||
+			strings.Count(string(out), "train") < 6 {
 			t.Errorf("torchrun of %s: %v\n%s", python, err, out)
 		}
 	}

@@ -71,7 +71,8 @@ type Interface struct {
 }
 
 func (m *Findings) fields(c *wire.Codec) {
-	for _, n := range []*int64{&m.Received, &m.Sent, &m.Memory, &m.MemoryFree, &m.MemoryLimit, &m.Shm, &m.Memlock, &m.Files, &m.FilesHard} {
+	for _, n := range []*int64{&m.Received, &m.Sent, &m.Memory, &m.MemoryFree, &m.MemoryLimit, &m.Shm, &m.Memlock,
+		&m.Files, &m.FilesHard} {
 		wire.Int(c, n, math.MinInt64, math.MaxInt64)
 	}
 	wire.Int(c, &m.Port, 0, math.MaxUint16)

@@ -18,7 +18,10 @@ import (
 // examples holds at least one message of every kind.
 func examples() []Message {
 	return []Message{
-		&Hello{Version: "1", Host: "h", Machine: "m", Network: "m n", Port: 65535, Address: "10.0.0.1", Launcher: "fd00::1", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}, Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}, L3: [][]int{{0, 1}, {8}}, Packages: [][]int{{0}, {1, 8}}, Quota: 3},
+		&Hello{Version: "1", Host: "h", Machine: "m", Network: "m n", Port: 65535, Address: "10.0.0.1",
+			Launcher: "fd00::1", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")},
+			Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}, L3: [][]int{{0, 1}, {8}},
+			Packages: [][]int{{0}, {1, 8}}, Quota: 3},
 		&Hello{},
 		&Started{PIDs: []int{1, 1 << 22}, CPUs: [][]int{{0}, nil}},
 		&Failed{Rank: 3, Code: 127, Text: "not found"},
@@ -27,17 +30,21 @@ func examples() []Message {
 		&Cards{Data: [][]byte{{1}, {}}},
 		&FromRank{Rank: 1, Time: 1753, Frame: wire.Append(nil, &wire.Revoke{Comm: 1 << 63, Cause: []byte("c")})},
 		NewToRanks(&wire.Left{Rank: 5}),
-		&Replace{Rank: 9, Original: 1, Invite: wire.Invite{Comm: 1, Seq: 2, Members: []wire.Span{{First: 0, Count: 4}}}},
+		&Replace{Rank: 9, Original: 1, Invite: wire.Invite{Comm: 1, Seq: 2,
+			Members: []wire.Span{{First: 0, Count: 4}}}},
 		&Brief{Rank: 9, Frames: wire.Append(wire.Append(nil, &wire.Cards{}), &wire.Died{Rank: 1, Text: "was killed"})},
 		&NoMore{},
 		figures(),
 		&Events{Rank: 1, Events: []stats.Event{{Begin: 5, Duration: 3, Site: 0, Peer: -1, Tag: 7, Bytes: 8}}},
 		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
-		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail"), Recorded: "ValueError: x"},
+		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40,
+			Tail: []byte("tail"), Recorded: "ValueError: x"},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, MPI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
-			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
-			{Rank: 2, Details: "process 77\nwrote", Counts: Counts{Recorded: 1, Stats: true, Total: figures().Sites[0].Counts}},
+			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second,
+				In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
+			{Rank: 2, Details: "process 77\nwrote",
+				Counts: Counts{Recorded: 1, Stats: true, Total: figures().Sites[0].Counts}},
 		}},
 		&Stalled{On: true, Since: time.Minute},
 		&Stalled{},
@@ -50,12 +57,16 @@ func examples() []Message {
 		&Nudge{},
 		&Layout{Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}}, Hosts: []string{"a", "b"}},
 		&Launch{
-			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Nodes: 2, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Merge: true, Recover: true, KeepChildren: true, Srun: true, Spares: 3, Cores: 2, MPILib: "own", MPIFolder: "/opt/gompi/lib",
-			Env:      []string{"A=b", "EMPTY="},
-			Files:    []File{{Name: "data", Sum: "ff", Size: 9, Mode: 0o640}},
-			MPI:      []File{{Name: "openmpi/libmpi.so.40", Sum: "fe", Size: 8, Mode: 0o700}},
-			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/", Sum: "ab12", Size: 1 << 40}, {Argv: []string{"q"}}},
-			Ranks:    []Rank{{Rank: 2, Program: 1, CPUs: []int{0, 3}, GPUs: "0,MIG-1"}, {Rank: 3}},
+			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Nodes: 2, MasterAddr: "127.0.0.1", MasterPort: 1024,
+			Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true,
+			Stdin: StdinAll, Bindings: true, Merge: true, Recover: true, KeepChildren: true, Srun: true, Spares: 3,
+			Cores: 2, MPILib: "own", MPIFolder: "/opt/gompi/lib",
+			Env:   []string{"A=b", "EMPTY="},
+			Files: []File{{Name: "data", Sum: "ff", Size: 9, Mode: 0o640}},
+			MPI:   []File{{Name: "openmpi/libmpi.so.40", Sum: "fe", Size: 8, Mode: 0o700}},
+			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/", Sum: "ab12", Size: 1 << 40},
+				{Argv: []string{"q"}}},
+			Ranks: []Rank{{Rank: 2, Program: 1, CPUs: []int{0, 3}, GPUs: "0,MIG-1"}, {Rank: 3}},
 		},
 		&Input{Data: []byte("in")},
 		&Input{Data: []byte{}},
@@ -74,14 +85,19 @@ func examples() []Message {
 		&Examine{Secret: [32]byte{7}, PortLow: 5000, PortHigh: 5010, Interfaces: "eth0,^docker0"},
 		&Findings{
 			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []string{"10.0.0.1/24"},
-			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001, Megabits: 25000}, {Name: "lo"}},
-			MilliCPUs:  1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20, Files: 1024, FilesHard: Unlimited,
-			Processor: "GenuineIntel 6/143", Profile: "shm.read=32k", ProfileFile: "/root/.cache/p", ProfileTrouble: "it is none", PtraceScope: 2,
-			UCX: "/usr/lib/libucp.so.0", MPI: "MPICH", RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
+			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001,
+				Megabits: 25000}, {Name: "lo"}},
+			MilliCPUs: 1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20,
+			Files: 1024, FilesHard: Unlimited,
+			Processor: "GenuineIntel 6/143", Profile: "shm.read=32k", ProfileFile: "/root/.cache/p",
+			ProfileTrouble: "it is none", PtraceScope: 2,
+			UCX: "/usr/lib/libucp.so.0", MPI: "MPICH",
+			RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
 		},
 		&Findings{MilliCPUs: Unlimited},
 		&Reach{Peer: 3, Addresses: []string{"10.0.0.2/24"}, Port: 4711, Limit: time.Second, Send: time.Millisecond},
-		&Reached{Peer: 3, Trouble: "refused", Address: "10.0.0.2:4711", Interface: "eth0", RoundTrip: 1, Bytes: 1 << 30, Took: time.Second},
+		&Reached{Peer: 3, Trouble: "refused", Address: "10.0.0.2:4711", Interface: "eth0", RoundTrip: 1, Bytes: 1 << 30,
+			Took: time.Second},
 	}
 }
 
@@ -156,7 +172,8 @@ func TestReaderSaysWhyThereIsNoAgent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m, err := NewReader(bytes.NewReader(tt.in)).Next()
-		if err == nil || tt.is != nil && !errors.Is(err, tt.is) && !strings.Contains(err.Error(), tt.is.Error()) || !strings.Contains(err.Error(), tt.want) {
+		if err == nil || tt.is != nil && !errors.Is(err, tt.is) && !strings.Contains(err.Error(), tt.is.Error()) ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v; want %v %q", tt.name, m, err, tt.is, tt.want)
 		}
 	}

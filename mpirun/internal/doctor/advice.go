@@ -51,7 +51,8 @@ func advise(ps []*host, ports [2]int) []advice {
 			all = append(all, ofHost(p, ranks)...)
 			all = append(all, ofGPUs(p)...)
 			if len(ps) > 1 && len(p.findings.Addresses) == 0 && p.findings.Trouble == "" {
-				all = append(all, advice{true, p.entry.Name, "has no address that other hosts could reach", "give an interface an address that is neither loopback nor link-local; with -iface, name one that has it"})
+				all = append(all, advice{true, p.entry.Name, "has no address that other hosts could reach",
+					"give an interface an address that is neither loopback nor link-local; with -iface, name one that has it"})
 			}
 		}
 	}
@@ -118,16 +119,21 @@ func ofHost(p *host, ranks int) []advice {
 		add(true, fmt.Sprintf("%d files may be open, and a rank of a job of %d needs %d", f.Files, ranks, need), remedy)
 	}
 	if p.skew.Abs() > clockTolerance+p.blur {
-		add(false, fmt.Sprintf("its clock is %+.1f s from the one here", p.skew.Seconds()), "run chrony or another NTP client there; until then times in its logs mislead")
+		add(false, fmt.Sprintf("its clock is %+.1f s from the one here", p.skew.Seconds()),
+			"run chrony or another NTP client there; until then times in its logs mislead")
 	}
 	if p.login > slowLogin {
-		add(false, "logging in took "+ms(p.login), "\"UseDNS no\" and \"GSSAPIAuthentication no\" in its sshd_config, or a master connection: \"ControlMaster auto\"")
+		add(false, "logging in took "+ms(p.login),
+			"\"UseDNS no\" and \"GSSAPIAuthentication no\" in its sshd_config, or a master connection: \"ControlMaster auto\"")
 	}
 	if f.Shm <= smallShm {
-		add(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)), "gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
+		add(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)),
+			"gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
 	}
-	if fast := len(f.RDMA) > 0 || p.gpus != nil && len(p.gpus.Devices) > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
-		add(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
+	if fast := len(f.RDMA) > 0 || p.gpus != nil && len(p.gpus.Devices) > 0; fast && f.Memlock != ctl.Unlimited &&
+		f.Memlock < smallMemlock {
+		add(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)),
+			"RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
 	if f.ProfileTrouble != "" {
 		add(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench profile writes a new one")
@@ -140,7 +146,8 @@ func ofHost(p *host, ranks int) []advice {
 		add(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")
 	}
 	if m := f.MilliCPUs; m != ctl.Unlimited && m < 1000*len(p.hello.Cores) {
-		add(false, fmt.Sprintf("its control group grants %.4g of %d cores", float64(m)/1000, len(p.hello.Cores)), fmt.Sprintf("slots=%d in the hostfile, or a larger limit", max(1, m/1000)))
+		add(false, fmt.Sprintf("its control group grants %.4g of %d cores", float64(m)/1000, len(p.hello.Cores)),
+			fmt.Sprintf("slots=%d in the hostfile, or a larger limit", max(1, m/1000)))
 	}
 	if free := f.MemoryFree; f.Memory > 0 && free < f.Memory/20 {
 		add(false, fmt.Sprintf("only %s of memory are free", size(free)), "see what else runs there")
@@ -159,7 +166,8 @@ func ofGPUs(p *host) []advice {
 	}
 	if p.gpus.Trouble != "" && len(p.gpus.Devices) > 0 {
 		what := "of its GPUs only what the kernel tells is known: " + p.gpus.Trouble
-		all = append(all, advice{false, p.entry.Name, what, "put gompi-topo beside gompirun there, or see what it says: without it MIG slices, modes and links are not known"})
+		all = append(all, advice{false, p.entry.Name, what,
+			"put gompi-topo beside gompirun there, or see what it says: without it MIG slices, modes and links are not known"})
 	}
 	return all
 }
@@ -189,10 +197,12 @@ func ofPairs(ps []*host, ports [2]int) []advice {
 		}
 		if len(unreached) > 0 {
 			remedy := allow
-			if strings.Contains(why, "no route") || strings.Contains(why, "unreachable") || strings.Contains(why, "invalid argument") {
+			if strings.Contains(why, "no route") || strings.Contains(why, "unreachable") ||
+				strings.Contains(why, "invalid argument") {
 				remedy = "it has no way there: see \"ip route get ADDRESS\" on it, or choose another network: -iface LIST"
 			}
-			all = append(all, advice{true, p.entry.Name, fmt.Sprintf("does not reach %s: %s", strings.Join(unreached, ", "), why), remedy})
+			all = append(all, advice{true, p.entry.Name,
+				fmt.Sprintf("does not reach %s: %s", strings.Join(unreached, ", "), why), remedy})
 		}
 	}
 	return all
@@ -209,11 +219,13 @@ func ofConnection(p, to *host, r *ctl.Reached, usual float64) []advice {
 	}
 	switch {
 	case used > 0 && best.Megabits > used:
-		what := fmt.Sprintf("reaches %s through %s (%s), and has %s (%s)", to.entry.Name, r.Interface, speed(used), best.Name, speed(best.Megabits))
+		what := fmt.Sprintf("reaches %s through %s (%s), and has %s (%s)", to.entry.Name, r.Interface, speed(used),
+			best.Name, speed(best.Megabits))
 		return []advice{{false, p.entry.Name, what, "if the other hosts are on it: -iface " + best.Name}}
 	case rate(r) < slowPart*usual:
 		what := fmt.Sprintf("sends %.2f GB/s to %s; usual here are %.2f", rate(r), to.entry.Name, usual)
-		return []advice{{false, p.entry.Name, what, "see what else uses the network, and at what speed its link is (ethtool)"}}
+		return []advice{{false, p.entry.Name, what,
+			"see what else uses the network, and at what speed its link is (ethtool)"}}
 	}
 	return nil
 }
@@ -258,7 +270,8 @@ func ofAll(ps []*host) []advice {
 		for _, q := range ps[:i] {
 			if q.findings != nil && sameHost(p, q) {
 				what := fmt.Sprintf("is the same machine as %s", q.entry.Name)
-				all = append(all, advice{false, p.entry.Name, what, "one line of the hostfile with all its slots lets its ranks share memory"})
+				all = append(all, advice{false, p.entry.Name, what,
+					"one line of the hostfile with all its slots lets its ranks share memory"})
 				break
 			}
 		}
@@ -268,7 +281,8 @@ func ofAll(ps []*host) []advice {
 		for _, d := range slices.Sorted(maps.Keys(drivers)) {
 			parts = append(parts, fmt.Sprintf("%s on %s", d, strings.Join(drivers[d], ", ")))
 		}
-		all = append(all, advice{false, "GPU drivers", "they differ: " + strings.Join(parts, "; "), "install one version on all, at least the one that your CUDA needs"})
+		all = append(all, advice{false, "GPU drivers", "they differ: " + strings.Join(parts, "; "),
+			"install one version on all, at least the one that your CUDA needs"})
 	}
 	return all
 }

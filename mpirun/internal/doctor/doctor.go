@@ -122,7 +122,8 @@ type host struct {
 
 // examine starts an agent and asks for its findings.
 func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
+		fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
 	begun := time.Now()
 	if p.agent, p.trouble = starter.Start(ctx, p.entry); p.trouble != nil {

@@ -17,8 +17,9 @@ func healthy(name string) *host {
 		entry: hostfile.Host{Name: name, Slots: 2}, login: 200 * time.Millisecond,
 		hello: &ctl.Hello{Version: ctl.Version, Machine: name, Cores: [][]int{{0}, {1}}},
 		findings: &ctl.Findings{
-			Port: 4000, Addresses: []string{"10.0.0." + name[len(name)-1:] + "/24"}, Interfaces: []ctl.Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24"}, Megabits: 10000}},
-			MilliCPUs: ctl.Unlimited, Memory: 16 << 30, MemoryFree: 15 << 30, MemoryLimit: ctl.Unlimited, Shm: 8 << 30,
+			Port: 4000, Addresses: []string{"10.0.0." + name[len(name)-1:] + "/24"},
+			Interfaces: []ctl.Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24"}, Megabits: 10000}},
+			MilliCPUs:  ctl.Unlimited, Memory: 16 << 30, MemoryFree: 15 << 30, MemoryLimit: ctl.Unlimited, Shm: 8 << 30,
 			Memlock: ctl.Unlimited, Files: 1024, FilesHard: ctl.Unlimited,
 		},
 	}
@@ -34,7 +35,8 @@ func connected(n int) []*host {
 		p.reached = make([]*ctl.Reached, n)
 		for k := range ps {
 			if k != i {
-				p.reached[k] = &ctl.Reached{Peer: k, Interface: "eth0", Address: ps[k].findings.Addresses[0], RoundTrip: time.Millisecond, Bytes: 1e9, Took: time.Second}
+				p.reached[k] = &ctl.Reached{Peer: k, Interface: "eth0", Address: ps[k].findings.Addresses[0],
+					RoundTrip: time.Millisecond, Bytes: 1e9, Took: time.Second}
 			}
 		}
 	}
@@ -53,7 +55,8 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 	}
 	failed := func(why string) func(ps []*host) {
 		return func(ps []*host) {
-			ps[1] = &host{entry: ps[1].entry, byHand: "rsh -p 7 node1 true", trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
+			ps[1] = &host{entry: ps[1].entry, byHand: "rsh -p 7 node1 true", trouble: errors.New(why),
+				reached: make([]*ctl.Reached, len(ps))}
 		}
 	}
 	for _, tt := range []struct {
@@ -62,11 +65,15 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		bad         bool
 		who, remedy string
 	}{
-		{"no key", failed("root@node1: Permission denied (publickey)"), true, "node1", `"rsh -p 7 node1 true" must work without asking`},
+		{"no key", failed("root@node1: Permission denied (publickey)"), true, "node1",
+			`"rsh -p 7 node1 true" must work without asking`},
 		{"key of the host", failed("Host key verification failed."), true, "node1", "rsh -p 7 node1 true"},
-		{"another key of the host", failed("Host key verification failed; its key is not the one that is known"), true, "node1", "until the key"},
-		{"many logins", failed("Connection closed by 1.2.3.4 port 22; want a larger MaxStartups"), true, "node1", "log of its sshd"},
-		{"no such name", failed("ssh: Could not resolve hostname node1: Name or service not known"), true, "node1", "/etc/hosts"},
+		{"another key of the host", failed("Host key verification failed; its key is not the one that is known"), true,
+			"node1", "until the key"},
+		{"many logins", failed("Connection closed by 1.2.3.4 port 22; want a larger MaxStartups"), true, "node1",
+			"log of its sshd"},
+		{"no such name", failed("ssh: Could not resolve hostname node1: Name or service not known"), true, "node1",
+			"/etc/hosts"},
 		{"no sshd", failed("ssh: connect to host node1 port 22: Connection refused"), true, "node1", "sshd"},
 		{"silence", failed("no agent after 30s (-start-timeout)"), true, "node1", "security group"},
 		{"version", failed(`its gompirun is version "0", want 1 as here`), true, "node1", "install this gompirun"},
@@ -74,24 +81,31 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"something else", failed("it broke"), true, "node1", "rsh -p 7 node1 true"},
 		{"firewall", unreached("10.0.0.2:4000: no answer"), true, "node0", "-port-range 47000-47999"},
 		{"no route", unreached("10.0.0.2:4000: no route to host"), true, "node0", "ip route get"},
-		{"no port", func(ps []*host) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1", "-port-range"},
+		{"no port", func(ps []*host) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1",
+			"-port-range"},
 		{"interfaces", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1", "-iface"},
 		{"files", func(ps []*host) { ps[1].findings.Files = 64 }, true, "node1", "ulimit -n 70"},
-		{"files for good", func(ps []*host) { ps[1].findings.Files, ps[1].findings.FilesHard = 64, 64 }, true, "node1", "limits.conf"},
+		{"files for good", func(ps []*host) { ps[1].findings.Files, ps[1].findings.FilesHard = 64, 64 }, true, "node1",
+			"limits.conf"},
 		{"clock", func(ps []*host) { ps[1].skew = -90 * time.Second }, false, "node1", "chrony"},
 		{"slow login", func(ps []*host) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
 		{"small shm", func(ps []*host) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
-		{"locked", func(ps []*host) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
-		{"profile", func(ps []*host) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench profile"},
-		{"no address", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1", "neither loopback nor link-local"},
+		{"locked", func(ps []*host) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false,
+			"node1", "memlock"},
+		{"profile", func(ps []*host) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1",
+			"gompi-bench profile"},
+		{"no address", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1",
+			"neither loopback nor link-local"},
 		{"reading", func(ps []*host) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
-		{"RDMA", func(ps []*host) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},
+		{"RDMA", func(ps []*host) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false,
+			"node1", "libucx0"},
 		{"quota", func(ps []*host) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
 		{"memory", func(ps []*host) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
 		{"slow pair", func(ps []*host) { ps[0].reached[1].Took = time.Minute }, false, "node0", "ethtool"},
 		{"slow interface", func(ps []*host) {
 			f := ps[0].findings
-			f.Interfaces = append(f.Interfaces, ctl.Interface{Name: "ib0", Addresses: []string{"10.1.0.1/24"}, Megabits: 100000})
+			f.Interfaces = append(f.Interfaces, ctl.Interface{Name: "ib0", Addresses: []string{"10.1.0.1/24"},
+				Megabits: 100000})
 			ps[0].reached[2] = nil
 		}, false, "node0", "-iface ib0"},
 		{"two names", func(ps []*host) {
@@ -100,13 +114,16 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"drivers", func(ps []*host) {
 			ps[0].gpus, ps[1].gpus = withGPUs(topo.Host{Driver: "535.1"}), withGPUs(topo.Host{Driver: "570.2"})
 		}, false, "GPU drivers", "one version"},
-		{"no gompi-topo", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) }, false, "node1", "put gompi-topo beside"},
-		{"a lost GPU", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) }, false, "node1", "other GPUs"},
+		{"no gompi-topo", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) },
+			false, "node1", "put gompi-topo beside"},
+		{"a lost GPU", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) },
+			false, "node1", "other GPUs"},
 	} {
 		ps := connected(3)
 		tt.spoil(ps)
 		got := advise(ps, [2]int{})
-		if len(got) != 1 || got[0].bad != tt.bad || got[0].who != tt.who || !strings.Contains(got[0].remedy, tt.remedy) {
+		if len(got) != 1 || got[0].bad != tt.bad || got[0].who != tt.who ||
+			!strings.Contains(got[0].remedy, tt.remedy) {
 			t.Errorf("%s: %+v, want one about %s with %q", tt.name, got, tt.who, tt.remedy)
 		}
 		var b strings.Builder
@@ -121,7 +138,8 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 func withGPUs(h topo.Host) *topo.Host {
 	h.Devices = []topo.Device{
 		{Name: "NVIDIA H200", Memory: 141 << 30, PCI: "0000:1b:00.0", CPUs: "0-47", Mode: topo.Shared},
-		{Index: 1, Name: "NVIDIA H200", PCI: "0000:9a:00.0", NUMA: -1, MIG: true, Slices: []topo.Slice{{UUID: "MIG-a"}, {UUID: "MIG-b", Name: "1g.18gb", Memory: 18 << 30}}},
+		{Index: 1, Name: "NVIDIA H200", PCI: "0000:9a:00.0", NUMA: -1, MIG: true,
+			Slices: []topo.Slice{{UUID: "MIG-a"}, {UUID: "MIG-b", Name: "1g.18gb", Memory: 18 << 30}}},
 	}
 	link := topo.Link{Level: topo.System, NVLinks: 18}
 	h.Links = [][]topo.Link{{{}, link}, {link, {}}}
@@ -204,7 +222,8 @@ func TestPairsOfManyHostsFitTheScreenAndSayWhatWasNotTried(t *testing.T) {
 	if want := "node3  8 of 9   node5       0.10 1ms eth0\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
 	}
-	for n, want := range map[int]string{maxRounds + 1: "to each other: ", maxRounds + 2: "to the 32 after it in the list, no others: "} {
+	for n, want := range map[int]string{maxRounds + 1: "to each other: ",
+		maxRounds + 2: "to the 32 after it in the list, no others: "} {
 		b.Reset()
 		if writePairs(&b, connected(n)); !strings.Contains(b.String(), want) {
 			t.Errorf("%d hosts: no %q in\n%s", n, want, b.String())
@@ -213,7 +232,8 @@ func TestPairsOfManyHostsFitTheScreenAndSayWhatWasNotTried(t *testing.T) {
 }
 
 func TestSizesOfHostsAreWrittenShort(t *testing.T) {
-	for n, want := range map[int64]string{ctl.Unlimited: "unlimited", 0: "0 KiB", 64 << 10: "64 KiB", 8 << 20: "8 MiB", 9 << 30: "9216 MiB", 64 << 30: "64 GiB"} {
+	for n, want := range map[int64]string{ctl.Unlimited: "unlimited", 0: "0 KiB", 64 << 10: "64 KiB", 8 << 20: "8 MiB",
+		9 << 30: "9216 MiB", 64 << 30: "64 GiB"} {
 		if got := size(n); got != want {
 			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
@@ -240,8 +260,10 @@ node1  rxe0:1     DOWN    Ethernet                         -
 
 func TestProfilesAreListed(t *testing.T) {
 	ps := connected(2)
-	ps[0].findings.Processor, ps[0].findings.Profile, ps[0].findings.ProfileFile, ps[0].findings.ProfileTrouble = "AuthenticAMD 25/1", "shm.read=never", "/p", "/p: no"
-	ps[1].findings.Processor, ps[1].findings.Profile, ps[1].findings.ProfileFile = "GenuineIntel 6/143", "shm.read=32k", "/home/u/.cache/p"
+	ps[0].findings.Processor, ps[0].findings.Profile, ps[0].findings.ProfileFile,
+		ps[0].findings.ProfileTrouble = "AuthenticAMD 25/1", "shm.read=never", "/p", "/p: no"
+	ps[1].findings.Processor, ps[1].findings.Profile, ps[1].findings.ProfileFile = "GenuineIntel 6/143", "shm.read=32k",
+		"/home/u/.cache/p"
 	var b strings.Builder
 	writeProfiles(&b, ps)
 	want := `

@@ -52,7 +52,8 @@ func columns(b *strings.Builder, lines [][]string) {
 	}
 }
 
-var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable", "open files", "clock", "GPUs", "UCX", "MPI"}
+var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable",
+	"open files", "clock", "GPUs", "UCX", "MPI"}
 
 const hostLegend = `log-in: how long it took; lockable: memory that a rank may lock, as RDMA and GPUs want; open files: of a
 process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA;
@@ -63,7 +64,8 @@ func writeHosts(b *strings.Builder, ps []*host) {
 	lines := [][]string{hostHeaders}
 	for _, p := range ps {
 		if p.findings == nil {
-			lines = append(lines, append([]string{p.entry.Name, "failed"}, slices.Repeat([]string{"-"}, len(hostHeaders)-2)...))
+			lines = append(lines, append([]string{p.entry.Name, "failed"},
+				slices.Repeat([]string{"-"}, len(hostHeaders)-2)...))
 			continue
 		}
 		f := p.findings
@@ -78,7 +80,8 @@ func writeHosts(b *strings.Builder, ps []*host) {
 
 // writeGPUs prints a line for each GPU and each MIG slice.
 func writeGPUs(b *strings.Builder, ps []*host) {
-	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA node", "nearest CPUs", "compute mode", "links to the others"}}
+	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA node", "nearest CPUs", "compute mode",
+		"links to the others"}}
 	for _, p := range ps {
 		if p.gpus == nil {
 			continue
@@ -89,11 +92,13 @@ func writeGPUs(b *strings.Builder, ps []*host) {
 				numa = fmt.Sprint(d.NUMA)
 			}
 			lines = append(lines, []string{
-				p.entry.Name, fmt.Sprint(d.Index), d.Name, orDash(d.Memory), d.PCI, numa, cmp.Or(d.CPUs, "-"), cmp.Or(string(d.Mode), "-"),
+				p.entry.Name, fmt.Sprint(d.Index), d.Name, orDash(d.Memory), d.PCI, numa, cmp.Or(d.CPUs, "-"),
+				cmp.Or(string(d.Mode), "-"),
 				cmp.Or(strings.Join(p.gpus.Ways(i), " "), "-"),
 			})
 			for k, s := range d.Slices {
-				lines = append(lines, []string{p.entry.Name, fmt.Sprintf("%d:%d", d.Index, k), cmp.Or(s.Name, s.UUID), orDash(s.Memory)})
+				lines = append(lines, []string{p.entry.Name, fmt.Sprintf("%d:%d", d.Index, k), cmp.Or(s.Name, s.UUID),
+					orDash(s.Memory)})
 			}
 		}
 	}
@@ -117,7 +122,8 @@ func writeInterfaces(b *strings.Builder, ps []*host) {
 			continue
 		}
 		for _, i := range p.findings.Interfaces {
-			lines = append(lines, []string{p.entry.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU), strings.Join(i.Addresses, " ")})
+			lines = append(lines, []string{p.entry.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU),
+				strings.Join(i.Addresses, " ")})
 		}
 	}
 	if len(lines) > 1 {

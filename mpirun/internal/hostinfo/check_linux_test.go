@@ -28,13 +28,15 @@ func begin(t *testing.T, secret byte) *Check {
 
 // to asks for a host that listens on a port of this machine's loopback.
 func to(port int) *ctl.Reach {
-	return &ctl.Reach{Peer: 5, Addresses: []string{"127.0.0.1/8"}, Port: port, Limit: time.Minute, Send: 10 * time.Millisecond}
+	return &ctl.Reach{Peer: 5, Addresses: []string{"127.0.0.1/8"}, Port: port, Limit: time.Minute,
+		Send: 10 * time.Millisecond}
 }
 
 func TestHostsReachEachOther(t *testing.T) {
 	a, b := begin(t, 1), begin(t, 1)
 	got := a.Reach(to(b.Findings().Port))
-	if got.Trouble != "" || got.Peer != 5 || got.Bytes < chunk || got.Took <= 0 || got.RoundTrip <= 0 || !strings.HasPrefix(got.Address, "127.0.0.1:") {
+	if got.Trouble != "" || got.Peer != 5 || got.Bytes < chunk || got.Took <= 0 || got.RoundTrip <= 0 ||
+		!strings.HasPrefix(got.Address, "127.0.0.1:") {
 		t.Errorf("got %+v, want a connection that was measured", got)
 	}
 }
@@ -73,8 +75,10 @@ func TestTroubleIsNamed(t *testing.T) {
 
 func TestProcessesWithoutTheSecretLearnNothing(t *testing.T) {
 	h := begin(t, 1)
-	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), greeting + strings.Repeat("n", seal.NonceSize) + strings.Repeat("p", 32)} {
-		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(h.Findings().Port)).String())
+	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100),
+		greeting + strings.Repeat("n", seal.NonceSize) + strings.Repeat("p", 32)} {
+		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
+			uint16(h.Findings().Port)).String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,10 +115,12 @@ func TestHostFactsAreReadFromWhatTheKernelWrites(t *testing.T) {
 			t.Errorf("quota %q: %d, want %d", limit, got, want)
 		}
 	}
-	if total, free := memory("MemTotal:       100 kB\nMemFree: 7 kB\nMemAvailable:    60 kB\n"); total != 100<<10 || free != 60<<10 {
+	if total, free := memory("MemTotal:       100 kB\nMemFree: 7 kB\nMemAvailable:    60 kB\n"); total != 100<<10 ||
+		free != 60<<10 {
 		t.Errorf("memory: %d and %d", total, free)
 	}
-	for limit, want := range map[string]int64{"max\n": ctl.Unlimited, "4096\n": 4096, "9223372036854771712\n": ctl.Unlimited} {
+	for limit, want := range map[string]int64{"max\n": ctl.Unlimited, "4096\n": 4096,
+		"9223372036854771712\n": ctl.Unlimited} {
 		if got := memoryLimit(inGroup(t, "memory.max", limit), 1<<30); got != want {
 			t.Errorf("limit %q: %d, want %d", limit, got, want)
 		}
@@ -132,7 +138,8 @@ func inGroup(t *testing.T, file, limit string) string {
 		"sys/fs/cgroup/job/" + file: limit,
 	} {
 		file := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777),
+			os.WriteFile(file, []byte(text), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}

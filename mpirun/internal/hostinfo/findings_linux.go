@@ -60,7 +60,8 @@ func mayTrace() bool {
 
 func rdmaPorts(sys string) (ports []ctl.RDMAPort) {
 	for _, p := range machine.Ports(sys) {
-		ports = append(ports, ctl.RDMAPort{Name: p.Name(), State: p.State, Link: p.Link, Rate: p.Rate, GID: p.GID, Domain: p.Node})
+		ports = append(ports, ctl.RDMAPort{Name: p.Name(), State: p.State, Link: p.Link, Rate: p.Rate, GID: p.GID,
+			Domain: p.Node})
 	}
 	return ports
 }
@@ -127,7 +128,8 @@ func memoryLimit(root string, total int64) int64 {
 func library(name string) string {
 	dirs := strings.Split(os.Getenv("LD_LIBRARY_PATH"), ":")
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	dirs = append(dirs, "/usr/lib/"+machine+"-linux-gnu", "/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/opt/ucx/lib")
+	dirs = append(dirs, "/usr/lib/"+machine+"-linux-gnu", "/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib",
+		"/usr/local/lib", "/opt/ucx/lib")
 	for _, dir := range dirs {
 		if dir == "" {
 			continue
@@ -155,7 +157,8 @@ func interfaces() []ctl.Interface {
 		for _, a := range addrs {
 			n.Addresses = append(n.Addresses, a.String())
 		}
-		if speed, err := strconv.Atoi(strings.TrimSpace(text("/sys/class/net/" + i.Name + "/speed"))); err == nil && speed > 0 {
+		if speed, err := strconv.Atoi(strings.TrimSpace(text("/sys/class/net/" + i.Name +
+			"/speed"))); err == nil && speed > 0 {
 			n.Megabits = speed
 		}
 		list = append(list, n)

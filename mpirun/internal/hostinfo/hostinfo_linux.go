@@ -73,7 +73,8 @@ func cores(cpus []int) [][]int {
 		core := []int{c}
 		if list, err := os.ReadFile(fmt.Sprintf(sysCPU+"topology/thread_siblings_list", c)); err == nil {
 			siblings := parseCPUs(list)
-			core = slices.DeleteFunc(slices.Clone(cpus), func(o int) bool { return o != c && !slices.Contains(siblings, o) })
+			core = slices.DeleteFunc(slices.Clone(cpus),
+				func(o int) bool { return o != c && !slices.Contains(siblings, o) })
 		}
 		for _, o := range core {
 			seen[o] = true

@@ -49,7 +49,8 @@ func (j *Job) reportReplaced(n *launchenv.Node) {
 	own, programs := j.environAt(n.Hosts[0])
 	all := launchenv.Merge(append([][]string{own}, programs...)...)
 	if replaced := n.Replaced(all); len(replaced) > 0 {
-		j.notef("replaced for the ranks: %s (-master-addr and -master-port choose where they meet)", strings.Join(replaced, ", "))
+		j.notef("replaced for the ranks: %s (-master-addr and -master-port choose where they meet)",
+			strings.Join(replaced, ", "))
 	}
 	const alone = env.Boot + "=alone"
 	if slices.Contains(own, alone) && slices.Contains(all, alone) && n.Size() > 1 {

@@ -164,7 +164,8 @@ type testJob struct {
 // newTestJob returns a job that spec describes, by default of a rank on each of two hosts. Agents
 // follow script.
 func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ctl.Message)) *testJob {
-	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan monitor.Question), output: filepath.Join(t.TempDir(), "output")}
+	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8),
+		asks: make(chan monitor.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
 	if err != nil {
 		t.Fatal(err)
@@ -176,12 +177,14 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 	spec.Stdin.Rank = -1
 	world := &System{
 		Stdout: f, Stderr: f,
-		Connect: func(_ context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) ([]Agent, func([]int, ctl.Message)) {
+		Connect: func(_ context.Context, hosts []hostfile.Host, events chan<- link.Event,
+			done <-chan struct{}) ([]Agent, func([]int, ctl.Message)) {
 			run := len(k.links)
 			k.links = append(k.links, nil)
 			var agents []Agent
 			for number, h := range hosts {
-				l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
+				l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent,
+					wake: make(chan struct{}, 1)}
 				l.emit = func(e link.Event) {
 					select {
 					case events <- e:

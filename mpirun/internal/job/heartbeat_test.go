@@ -19,7 +19,8 @@ func TestTheFastestAnswerGivesTheClocksDifference(t *testing.T) {
 		node.ponged(&ctl.Pong{Sent: 1000, Now: 1000 + out + ahead}, 1000+out+back)
 	}
 	if got := node.pulse.clock.Ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
-		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
+		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference",
+			time.Duration(got-77))
 	}
 	here := &host{started: &link.Started{Here: true}}
 	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
@@ -36,10 +37,14 @@ func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
 		kept  string
 		lines []string
 	}{
-		{link.Started{Via: "ssh", PID: 7}, "is stopped", []string{"gompirun: b: nothing heard for 1s: ssh (process 7) is stopped", "gompirun: b: nothing heard for 2s: ssh (process 7) is stopped"}},
+		{link.Started{Via: "ssh", PID: 7}, "is stopped",
+			[]string{"gompirun: b: nothing heard for 1s: ssh (process 7) is stopped",
+				"gompirun: b: nothing heard for 2s: ssh (process 7) is stopped"}},
 		{link.Started{Via: "local", PID: 7, Here: true}, "gets no processor",
-			[]string{"gompirun: b: nothing heard for 1s: the agent (process 7) gets no processor", "gompirun: b: nothing heard for 2s: the agent (process 7) gets no processor"}},
-		{link.Started{Via: "local", PID: 7, Here: true}, "", []string{"gompirun: b: nothing heard for 1s", "gompirun: b: nothing heard for 2s"}},
+			[]string{"gompirun: b: nothing heard for 1s: the agent (process 7) gets no processor",
+				"gompirun: b: nothing heard for 2s: the agent (process 7) gets no processor"}},
+		{link.Started{Via: "local", PID: 7, Here: true}, "",
+			[]string{"gompirun: b: nothing heard for 1s", "gompirun: b: nothing heard for 2s"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) {
@@ -94,7 +99,8 @@ func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
 		k.job.leaveBehind()
 		k.job.flush()
 		k.job.out.Close()
-		if got, err := os.ReadFile(k.output); err != nil || string(got) != "gompirun: a: the agent does not end, and is "+tt.want || k.swept != 1 {
+		if got, err := os.ReadFile(k.output); err != nil ||
+			string(got) != "gompirun: a: the agent does not end, and is "+tt.want || k.swept != 1 {
 			t.Errorf("%q, %v, and swept %d times; want %q, and once", got, err, k.swept, tt.want)
 		}
 	}
@@ -116,7 +122,8 @@ func TestTheFirstFailureOnAHostIsTheCause(t *testing.T) {
 func TestTheFirstOfQuestionsThatComeSoonAfterEachOtherCounts(t *testing.T) {
 	var l leaving
 	const first = int64(time.Hour)
-	for _, q := range []struct{ asked, want time.Duration }{{0, 0}, {600 * time.Millisecond, 0}, {20 * time.Second, 20 * time.Second}} {
+	for _, q := range []struct{ asked, want time.Duration }{{0, 0}, {600 * time.Millisecond, 0},
+		{20 * time.Second, 20 * time.Second}} {
 		l.note(1, first+int64(q.asked))
 		if got := time.Duration(l.asked[1] - first); got != q.want {
 			t.Errorf("after a question at %v, what counts is %v, want %v", q.asked, got, q.want)

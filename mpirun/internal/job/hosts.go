@@ -160,7 +160,8 @@ func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 // wantsGPUs reports whether the plan, or its display, depends on GPUs. Finding them takes a
 // moment, and seconds if the driver has to load.
 func (j *Job) wantsGPUs() bool {
-	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.nodesCountGPUs()
+	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() ||
+		j.nodesCountGPUs()
 }
 
 // nodesCountGPUs reports whether a node's number of ranks is its number of GPUs.
@@ -205,7 +206,8 @@ func (j *Job) addGPUs(hosts []plan.Host) error {
 		if limited {
 			units = h.gpus.Named(list)
 			if named := strings.Count(list, ",") + 1; list != "" && len(units) < named && j.needsGPUs() {
-				j.notef("%s: of the %d GPUs in %s=%s there are %d, up to the first that there is not", h.name, named, env.CUDADevices, list, len(units))
+				j.notef("%s: of the %d GPUs in %s=%s there are %d, up to the first that there is not", h.name, named,
+					env.CUDADevices, list, len(units))
 			}
 		}
 		for _, u := range units {

@@ -40,7 +40,8 @@ func TestMasterAddrIsAnAddressThatAllNodesReach(t *testing.T) {
 		}
 		return out
 	}
-	here := &host{name: "n1", started: &link.Started{Here: true}, hello: &ctl.Hello{Host: "vm", Launcher: "203.0.113.9", Addresses: prefixes("192.168.0.1/24", "10.0.0.1/8")}}
+	here := &host{name: "n1", started: &link.Started{Here: true},
+		hello: &ctl.Hello{Host: "vm", Launcher: "203.0.113.9", Addresses: prefixes("192.168.0.1/24", "10.0.0.1/8")}}
 	far := func(name string, hello ctl.Hello) *host {
 		return &host{name: name, started: &link.Started{}, hello: &hello}
 	}
@@ -53,13 +54,20 @@ func TestMasterAddrIsAnAddressThatAllNodesReach(t *testing.T) {
 	}{
 		{"one node", []*host{byName}, "127.0.0.1"},
 		{"agents of this machine", []*host{here, here}, "127.0.0.1"},
-		{"srun over loopback", []*host{far("n1", ctl.Hello{Network: network()}), far("n2", ctl.Hello{Network: network()})}, "127.0.0.1"},
+		{"srun over loopback", []*host{far("n1", ctl.Hello{Network: network()}),
+			far("n2", ctl.Hello{Network: network()})}, "127.0.0.1"},
 		{"ssh", []*host{far("n1", ctl.Hello{Address: "10.0.0.7", Launcher: "10.0.0.1"}), here}, "10.0.0.7"},
 		{"rank 0 on the launcher's host", []*host{here, far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
-		{"ssh to the launcher's host", []*host{far("n1", ctl.Hello{Network: network(), Address: "127.0.0.1", Launcher: "127.0.0.1"}), far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
-		{"srun from elsewhere", []*host{docker, far("n4", ctl.Hello{Launcher: "10.1.0.1", Addresses: prefixes("172.17.0.1/16", "10.0.0.4/24")})}, "10.0.0.3"},
-		{"tunnels", []*host{far("n1", ctl.Hello{Address: "127.0.0.1", Launcher: "127.0.0.1", Addresses: prefixes("10.0.0.8/24")}), far("n2", ctl.Hello{Address: "::1", Launcher: "::1"})}, "10.0.0.8"},
-		{"rank 0 here, the other behind a tunnel", []*host{here, far("n2", ctl.Hello{Launcher: "127.0.0.1"})}, "192.168.0.1"},
+		{"ssh to the launcher's host", []*host{far("n1",
+			ctl.Hello{Network: network(), Address: "127.0.0.1", Launcher: "127.0.0.1"}),
+			far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
+		{"srun from elsewhere", []*host{docker,
+			far("n4", ctl.Hello{Launcher: "10.1.0.1", Addresses: prefixes("172.17.0.1/16", "10.0.0.4/24")})},
+			"10.0.0.3"},
+		{"tunnels", []*host{far("n1", ctl.Hello{Address: "127.0.0.1", Launcher: "127.0.0.1",
+			Addresses: prefixes("10.0.0.8/24")}), far("n2", ctl.Hello{Address: "::1", Launcher: "::1"})}, "10.0.0.8"},
+		{"rank 0 here, the other behind a tunnel", []*host{here, far("n2", ctl.Hello{Launcher: "127.0.0.1"})},
+			"192.168.0.1"},
 		{"nobody says", []*host{here, byName}, "192.168.0.1"},
 		{"no address at all", []*host{byName, here}, "n2"},
 	} {
@@ -75,10 +83,12 @@ func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
 		each int // GPUs of a rank
 		want []int
 	}{
-		{"", 0, []int{7, 7}}, {"cpu", 0, []int{3, 1}}, {"cpu", 2, []int{3, 1}}, {"auto", 0, []int{4, 1}}, {"auto", 2, []int{2, 1}},
+		{"", 0, []int{7, 7}}, {"cpu", 0, []int{3, 1}}, {"cpu", 2, []int{3, 1}}, {"auto", 0, []int{4, 1}},
+		{"auto", 2, []int{2, 1}},
 		{"auto", 3, []int{1, 1}}, {"gpu", 0, nil},
 	} {
-		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}, GPUs: make([]plan.GPU, 4)}, {Name: "b", Slots: 7}}
+		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}, GPUs: make([]plan.GPU, 4)},
+			{Name: "b", Slots: 7}}
 		j := &Job{spec: &cmdline.Spec{PerHost: cmdline.PerHost{Of: tt.of}, Policy: plan.Policy{GPUs: tt.each}}}
 		if err := j.size(hosts); (err == nil) != (tt.want != nil) {
 			t.Errorf("%s: %v", tt.of, err)

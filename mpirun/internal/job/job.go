@@ -48,7 +48,8 @@ type System struct {
 
 	// Connect starts the agents of hosts, within ctx, in the background. Their events go to events
 	// until done is closed. send sends a message to some agents, by the numbers of their hosts.
-	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
+	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event,
+		done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
 	// Signals begins to catch signals, once for all runs of a job, and until the process ends.
 	Signals func() <-chan os.Signal
 	// Stop stops this process, and returns after its SIGCONT.
@@ -140,9 +141,11 @@ type Job struct {
 
 // New returns a job that spec describes, without hosts yet.
 func New(spec *cmdline.Spec, system *System) *Job {
-	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}, input: &input{ended: true}}
+	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64),
+		done: make(chan struct{}), revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
-	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Agents: j.surveyed, Log: j.notef, Named: j.recover.original}
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Agents: j.surveyed,
+		Log: j.notef, Named: j.recover.original}
 	j.id, j.secret = boot.NewJob()
 	j.attempt.ids = []string{j.id}
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
@@ -150,7 +153,8 @@ func New(spec *cmdline.Spec, system *System) *Job {
 	}
 	j.out = output.New(system.Stdout, system.Stderr)
 	j.out.Colour = system.Colour
-	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix, spec.Output.LocalRanks
+	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix,
+		spec.Output.LocalRanks
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
 }
@@ -398,7 +402,8 @@ func (j *Job) started(h *host, m *ctl.Started) {
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.name, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(h.ranks) {
-			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores), j.plan.GPUText(h.ranks[i])))
+			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores),
+				j.plan.GPUText(h.ranks[i])))
 		}
 	}
 }

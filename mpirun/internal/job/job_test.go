@@ -29,12 +29,16 @@ func inBubble(test func(t *testing.T)) func(t *testing.T) {
 
 func TestRanksStartMeetAndEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Programs: []cmdline.Program{{Argv: []string{"prog", "x"}, NP: 2, Env: []string{"A=1"}}}}, obedient(well))
+		k := newTestJob(t, &cmdline.Spec{Programs: []cmdline.Program{{Argv: []string{"prog", "x"}, NP: 2,
+			Env: []string{"A=1"}}}}, obedient(well))
 		k.wants(0)
 		for i, l := range k.links[0] {
 			launch := got[*ctl.Launch](l)[0]
-			if launch.Size != 2 || launch.Node != i || launch.Ranks[0].Rank != i || !launch.Remote || launch.MasterPort != 7 ||
-				!reflect.DeepEqual(got[*ctl.Layout](l)[0].Hosts, []string{"a", "b"}) || !reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"}, Env: []string{"A=1"}}}) {
+			if launch.Size != 2 || launch.Node != i || launch.Ranks[0].Rank != i || !launch.Remote ||
+				launch.MasterPort != 7 ||
+				!reflect.DeepEqual(got[*ctl.Layout](l)[0].Hosts, []string{"a", "b"}) ||
+				!reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"},
+					Env: []string{"A=1"}}}) {
 				t.Errorf("host %d is told %+v", i, launch)
 			}
 			cards := passed[*wire.Cards](l)[0].Data
@@ -48,11 +52,12 @@ func TestRanksStartMeetAndEnd(t *testing.T) {
 // A host that needs long is named; when one has failed the others get some time.
 func TestHostsThatDoNotStartAreReportedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}}, func(l *fakeAgent, m ctl.Message) {
-			if m == nil && l.name == "a" {
-				l.send(&ctl.Hello{Version: "0.0.1\x1b"})
-			}
-		})
+		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}},
+			func(l *fakeAgent, m ctl.Message) {
+				if m == nil && l.name == "a" {
+					l.send(&ctl.Hello{Version: "0.0.1\x1b"})
+				}
+			})
 		k.wants(StatusFailed,
 			"gompirun: 1 of 2 agents are up, waiting for b",
 			`gompirun: a: its gompirun is version "0.0.1\x1b", want `+ctl.Version+" as here",
@@ -67,17 +72,25 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 		status int
 		lines  []string
 	}{
-		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7, []string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
-		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1, []string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
-		{"by a signal", ctl.Exited{Signal: 11}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV) (pid 101)",
-			"gompirun: to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args prog"}},
-		{"with a core", ctl.Exited{Signal: 11, Core: true, CoreFile: "/tmp/core 101"}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)",
-			"gompirun: where it was: gdb -batch -ex bt prog '/tmp/core 101'"}},
-		{"with a core that is taken", ctl.Exited{Signal: 6, Core: true, CoreFile: "|systemd-coredump"}, 134, []string{"gompirun: rank 1 on b was killed by signal 6 (SIGABRT), core dumped (pid 101)",
-			"gompirun: where it was: coredumpctl gdb 101"}},
-		{"without a goodbye", ctl.Exited{Joined: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
-		{"after an error", ctl.Exited{Joined: true, MPI: true, Recorded: "MPI_ERR_OTHER: x"}, 1, []string{"gompirun: rank 1 on b ended with status 0 although MPI_Finalize had failed (pid 101): MPI_ERR_OTHER: x"}},
-		{"as another MPI's", ctl.Exited{Joined: true, MPI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
+		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7,
+			[]string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
+		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1,
+			[]string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
+		{"by a signal", ctl.Exited{Signal: 11}, 139,
+			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV) (pid 101)",
+				"gompirun: to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args prog"}},
+		{"with a core", ctl.Exited{Signal: 11, Core: true, CoreFile: "/tmp/core 101"}, 139,
+			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)",
+				"gompirun: where it was: gdb -batch -ex bt prog '/tmp/core 101'"}},
+		{"with a core that is taken", ctl.Exited{Signal: 6, Core: true, CoreFile: "|systemd-coredump"}, 134,
+			[]string{"gompirun: rank 1 on b was killed by signal 6 (SIGABRT), core dumped (pid 101)",
+				"gompirun: where it was: coredumpctl gdb 101"}},
+		{"without a goodbye", ctl.Exited{Joined: true}, 1,
+			[]string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
+		{"after an error", ctl.Exited{Joined: true, MPI: true, Recorded: "MPI_ERR_OTHER: x"}, 1,
+			[]string{"gompirun: rank 1 on b ended with status 0 although MPI_Finalize had failed (pid 101): MPI_ERR_OTHER: x"}},
+		{"as another MPI's", ctl.Exited{Joined: true, MPI: true}, 1,
+			[]string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
@@ -106,33 +119,37 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 		status                int
 		lines                 []string
 	}{
-		{true, true, false, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)", "gompirun: then: rank 0 exited with status 1"}},
+		{true, true, false, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)",
+			"gompirun: then: rank 0 exited with status 1"}},
 		{true, false, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
 		{false, true, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
-		{true, true, true, 125, []string{"gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it", "gompirun: then: rank 0 exited with status 1"}},
-		{false, true, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)", "gompirun: then: the agent on b exited with status 0 (pid 1), and rank 1 with it"}},
+		{true, true, true, 125, []string{"gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it",
+			"gompirun: then: rank 0 exited with status 1"}},
+		{false, true, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)",
+			"gompirun: then: the agent on b exited with status 0 (pid 1), and rank 1 with it"}},
 	} {
-		t.Run(fmt.Sprintf("missed %v, unaware %v, agent lost %v", tt.missed, tt.unaware, tt.lost), inBubble(func(t *testing.T) {
-			script := obedient(func(l *fakeAgent, rank int) {
-				if rank == 0 && tt.missed {
-					l.send(fromRank(0, &wire.Inquire{Rank: 1}))
-				}
-				if rank == 0 {
-					l.exits(ctl.Exited{Code: 1})
-				}
-			})
-			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
-				if _, ok := m.(*ctl.Terminate); ok && l.name == "b" {
-					if tt.lost {
-						l.Close()
-						return
+		t.Run(fmt.Sprintf("missed %v, unaware %v, agent lost %v", tt.missed, tt.unaware, tt.lost),
+			inBubble(func(t *testing.T) {
+				script := obedient(func(l *fakeAgent, rank int) {
+					if rank == 0 && tt.missed {
+						l.send(fromRank(0, &wire.Inquire{Rank: 1}))
 					}
-					l.exits(ctl.Exited{Signal: 9, Unaware: tt.unaware})
-				}
-				script(l, m)
-			})
-			k.wants(tt.status, tt.lines...)
-		}))
+					if rank == 0 {
+						l.exits(ctl.Exited{Code: 1})
+					}
+				})
+				k := newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
+					if _, ok := m.(*ctl.Terminate); ok && l.name == "b" {
+						if tt.lost {
+							l.Close()
+							return
+						}
+						l.exits(ctl.Exited{Signal: 9, Unaware: tt.unaware})
+					}
+					script(l, m)
+				})
+				k.wants(tt.status, tt.lines...)
+			}))
 	}
 }
 
@@ -213,15 +230,18 @@ func TestAnAgentThatIsLostIsNotAsked(t *testing.T) {
 			}
 			script(l, m)
 		})
-		k.wants(StatusFailed, "gompirun: a: rank 0 computes", "gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it")
+		k.wants(StatusFailed, "gompirun: a: rank 0 computes",
+			"gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it")
 	})
 }
 
 func TestASilentAgentIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) { l.silent = rank == 1 }))
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second},
+			obedient(func(l *fakeAgent, rank int) { l.silent = rank == 1 }))
 		begun := time.Now()
-		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: b: nothing heard for 2s; after 3s the job ends",
+		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends",
+			"gompirun: b: nothing heard for 2s; after 3s the job ends",
 			"gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
 		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("given up after %v", took)
@@ -239,7 +259,8 @@ func TestASilentRelayIsGivenUpBeforeWhoIsBehindIt(t *testing.T) {
 			}
 		}))
 		k.agent.Relays = []int{0}
-		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: a: nothing heard for 1s; after 3s the job ends",
+		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends",
+			"gompirun: a: nothing heard for 1s; after 3s the job ends",
 			"gompirun: a: nothing heard for 2s; after 3s the job ends",
 			"gompirun: a: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; 2 ranks from 0 to 1 lost with it: through it were reached b")
 	})
@@ -255,7 +276,8 @@ func TestAFailedJobIsStartedAgain(t *testing.T) {
 				l.exits(ctl.Exited{Code: 9})
 			}
 		}))
-		k.wants(0, "gompirun: restart 1 of 2: rank 0 on a exited with status 9 (pid 100)", "gompirun: restart 2 of 2: rank 0 on a exited with status 9 (pid 100)")
+		k.wants(0, "gompirun: restart 1 of 2: rank 0 on a exited with status 9 (pid 100)",
+			"gompirun: restart 2 of 2: rank 0 on a exited with status 9 (pid 100)")
 		ids := map[string]bool{}
 		for run, links := range k.links {
 			launch := got[*ctl.Launch](links[0])[0]
@@ -317,21 +339,23 @@ func TestAnOrderComesBeforeARestart(t *testing.T) {
 func TestAJobContinuesWithoutTheHostThatIsLost(t *testing.T) {
 	for minNP, want := range map[int]int{1: 0, 2: StatusFailed} {
 		t.Run(fmt.Sprint(minNP), inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}}, obedient(func(l *fakeAgent, rank int) {
-				switch {
-				case l.run == 1:
-					well(l, rank)
-				case l.name == "a":
-					l.Close()
-				}
-			}))
+			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}},
+				obedient(func(l *fakeAgent, rank int) {
+					switch {
+					case l.run == 1:
+						well(l, rank)
+					case l.name == "a":
+						l.Close()
+					}
+				}))
 			lost := "the agent on a exited with status 0 (pid 1), and rank 0 with it"
 			if want != 0 {
 				k.wants(want, "gompirun: "+lost+"; ranks left: 1, and -min-np is 2")
 				return
 			}
 			k.wants(0, "gompirun: continuing without a: "+lost)
-			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 || got[*ctl.Layout](k.links[1][0])[0].Hosts[0] != "b" {
+			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 ||
+				got[*ctl.Layout](k.links[1][0])[0].Hosts[0] != "b" {
 				t.Errorf("the second run is %+v, want one rank on b", launch)
 			}
 		}))
@@ -342,12 +366,13 @@ func TestAJobContinuesWithoutTheHostThatIsLost(t *testing.T) {
 func TestTheTimeLimitEndsTheJob(t *testing.T) {
 	for restarts := range 2 {
 		t.Run(fmt.Sprint(restarts), inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Restart: cmdline.Restart{Max: restarts}}, obedient(func(l *fakeAgent, rank int) {
-				if l.run < restarts && rank == 0 {
-					time.Sleep(40 * time.Second)
-					l.exits(ctl.Exited{Code: 3})
-				}
-			}))
+			k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Restart: cmdline.Restart{Max: restarts}},
+				obedient(func(l *fakeAgent, rank int) {
+					if l.run < restarts && rank == 0 {
+						time.Sleep(40 * time.Second)
+						l.exits(ctl.Exited{Code: 3})
+					}
+				}))
 			begun := time.Now()
 			var says []string
 			if restarts > 0 {
@@ -366,19 +391,21 @@ func TestTheTimeLimitEndsTheJob(t *testing.T) {
 func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := obedient(func(*fakeAgent, int) {})
-		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{Stacks: true}}, func(l *fakeAgent, m ctl.Message) {
-			if ask, ok := m.(*ctl.Ask); ok && len(ask.Stacks) > 0 {
-				l.send(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
-			} else if ok {
-				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), Text: "computes"}}})
-			}
-			script(l, m)
-		})
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{Stacks: true}},
+			func(l *fakeAgent, m ctl.Message) {
+				if ask, ok := m.(*ctl.Ask); ok && len(ask.Stacks) > 0 {
+					l.send(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
+				} else if ok {
+					l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), Text: "computes"}}})
+				}
+				script(l, m)
+			})
 		// The agents answer at the same time.
 		k.job.Hosts = []hostfile.Host{{Name: "a", Slots: 2}}
 		k.job.Programs[0].NP = 1
 		begun := time.Now()
-		k.wants(StatusTimeout, "gompirun: a: rank 0 computes", "gompirun: a: rank 0 stands in", "  | main.main()", "gompirun: time limit of 1m0s reached")
+		k.wants(StatusTimeout, "gompirun: a: rank 0 computes", "gompirun: a: rank 0 stands in", "  | main.main()",
+			"gompirun: time limit of 1m0s reached")
 		if took := time.Since(begun); took != time.Minute {
 			t.Errorf("ended after %v, want no wait after the last answer", took)
 		}
@@ -393,22 +420,24 @@ func TestRanksThatWaitAreReported(t *testing.T) {
 				l.send(&ctl.Stalled{On: true, Since: time.Minute})
 			}
 		})
-		k := newTestJob(t, &cmdline.Spec{Stall: cmdline.Stall{Warning: time.Minute, Stacks: true}}, func(l *fakeAgent, m ctl.Message) {
-			ask, ok := m.(*ctl.Ask)
-			switch {
-			case ok && len(ask.Stacks) == 0 && l.name == "a":
-				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in barrier() number 1", Since: time.Minute, In: ctl.Mark{Seq: 1}, Marks: []ctl.Mark{{Seq: 1}}}}})
-			case ok && len(ask.Stacks) == 0:
-				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 1, Text: "is in no call"}}})
-			case ok && l.name == "b":
-				l.send(&ctl.Stacks{Rank: ask.Stacks[0], Text: "main.main()\n"})
-				well(l, 1)
-			case ok:
-				l.send(&ctl.Stalled{Since: 2 * time.Minute})
-				well(l, 0)
-			}
-			script(l, m)
-		})
+		k := newTestJob(t, &cmdline.Spec{Stall: cmdline.Stall{Warning: time.Minute, Stacks: true}},
+			func(l *fakeAgent, m ctl.Message) {
+				ask, ok := m.(*ctl.Ask)
+				switch {
+				case ok && len(ask.Stacks) == 0 && l.name == "a":
+					l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in barrier() number 1",
+						Since: time.Minute, In: ctl.Mark{Seq: 1}, Marks: []ctl.Mark{{Seq: 1}}}}})
+				case ok && len(ask.Stacks) == 0:
+					l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 1, Text: "is in no call"}}})
+				case ok && l.name == "b":
+					l.send(&ctl.Stacks{Rank: ask.Stacks[0], Text: "main.main()\n"})
+					well(l, 1)
+				case ok:
+					l.send(&ctl.Stalled{Since: 2 * time.Minute})
+					well(l, 0)
+				}
+				script(l, m)
+			})
 		got, _ := k.job.Run()
 		data, _ := os.ReadFile(k.output)
 		for _, want := range []string{
@@ -561,7 +590,8 @@ func TestHostsThatKeepChildrenHearHowTheJobEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			obeys := obedient(func(l *fakeAgent, rank int) {
 				l.ended = true
-				l.send(&ctl.Exited{Rank: rank, PID: 100 + l.number, Time: int64(1 + rank), Joined: rank*status == 0, Closed: rank*status == 0, Code: rank * status})
+				l.send(&ctl.Exited{Rank: rank, PID: 100 + l.number, Time: int64(1 + rank), Joined: rank*status == 0,
+					Closed: rank*status == 0, Code: rank * status})
 			})
 			k := newTestJob(t, &cmdline.Spec{KeepChildren: true}, func(l *fakeAgent, m ctl.Message) {
 				obeys(l, m)

@@ -44,9 +44,11 @@ func (j *Job) launch() {
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Nodes: len(nodes),
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
-		Stdin: wireStdin(j.attempt.takes), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Policy.Spares,
+		Stdin: wireStdin(j.attempt.takes), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge,
+		Recover: j.spec.Recover, Spares: j.spec.Policy.Spares,
 		Stats: j.spec.Stats.On(), Trace: j.spec.Stats.Trace != "",
-		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, MPILib: string(j.spec.MPILib), MPIFolder: j.system.MPIFolder, Env: j.environment(j.system.Environ),
+		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, MPILib: string(j.spec.MPILib),
+		MPIFolder: j.system.MPIFolder, Env: j.environment(j.system.Environ),
 	}
 	for _, p := range j.spec.Programs {
 		common.Programs = append(common.Programs, WireProgram(p))
@@ -54,7 +56,8 @@ func (j *Job) launch() {
 	j.offer.Describe(&common)
 	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
 	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
-	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
+	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr,
+		MasterPort: common.MasterPort})
 	j.broadcast(&ctl.Layout{Placement: wire.Runs(nodeOf), Hosts: names})
 	for node, h := range nodes {
 		m := common

@@ -70,8 +70,10 @@ func (j *Job) state() monitor.State {
 // describe answers the questions about the job, and ends the round.
 func (j *Job) describe() {
 	d := monitor.Job{
-		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
-		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{}, Hosts: []string{}, Lines: []string{},
+		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(),
+		Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
+		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{},
+		Hosts: []string{}, Lines: []string{},
 	}
 	for _, p := range j.spec.Programs {
 		d.Programs = append(d.Programs, strings.Join(p.Argv, " "))
@@ -105,8 +107,9 @@ func (j *Job) describe() {
 // rank describes a rank of a host.
 func (j *Job) rank(host string, m *ctl.RankDoing) monitor.Rank {
 	r := monitor.Rank{
-		Rank: j.recover.original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(), Kept: m.Kept,
-		CPU: m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
+		Rank: j.recover.original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(),
+		Kept: m.Kept,
+		CPU:  m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
 	}
 	if c := &m.Counts; c.Stats {
 		r.Counts = monitor.CountsOf(&c.Total)

@@ -86,7 +86,8 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 				defer close(asked)
 				j := k.describe()
 				want := []string{"a, b: rank 0-1 is in barrier() number 2 for 2s"}
-				if j.State != monitor.Running || j.Size != 2 || len(j.Hosts) != 2 || len(j.Ranks) != 2 || j.Ranks[1].PID != 77 || !reflect.DeepEqual(j.Lines, want) || j.Since != 2 {
+				if j.State != monitor.Running || j.Size != 2 || len(j.Hosts) != 2 || len(j.Ranks) != 2 ||
+					j.Ranks[1].PID != 77 || !reflect.DeepEqual(j.Lines, want) || j.Since != 2 {
 					t.Errorf("%+v, want a job of two ranks that runs, and %q", j, want)
 				}
 				order = k.order(syscall.SIGINT)
@@ -105,7 +106,8 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 		})
 		k.wants(130, "gompirun: interrupted: ending the job; once more kills it", "gompirun: interrupted")
 		<-asked
-		if early.State != monitor.Starting || early.Size != 0 || len(early.Programs) != 1 || early.Programs[0] != "prog" {
+		if early.State != monitor.Starting || early.Size != 0 || len(early.Programs) != 1 ||
+			early.Programs[0] != "prog" {
 			t.Errorf("before it runs: %+v", early)
 		}
 		if ending.State != monitor.Ending || ending.Why != "interrupted" {

@@ -86,7 +86,8 @@ func (j *Job) survive(m *ctl.Exited, c *failure.Cause) {
 // place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
-		j.notef("%s on %s exited with status 0 (pid %d) and never called Init: it has used up a spare place", j.recover.name(m.Rank), h.name, m.PID)
+		j.notef("%s on %s exited with status 0 (pid %d) and never called Init: it has used up a spare place",
+			j.recover.name(m.Rank), h.name, m.PID)
 	}
 }
 

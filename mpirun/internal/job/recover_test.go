@@ -60,7 +60,8 @@ func TestAVoteThatDoesNotCountIsAnswered(t *testing.T) {
 	v := wire.Vote{Comm: 2, Seq: 1, Kind: wire.Shrink, Members: []wire.Span{{First: 0, Count: 7}}}
 	j.voted(j.recover.nodes[0], 1, &v)
 	o := passed[*wire.Outcome](links[0])[answered:]
-	if len(o) != 1 || !strings.Contains(o[0].Failed, "it names rank 6 as a member: want ranks 0 to 5") || len(o[0].Living) != 1 || o[0].Living[0].Rank != 1 {
+	if len(o) != 1 || !strings.Contains(o[0].Failed, "it names rank 6 as a member: want ranks 0 to 5") ||
+		len(o[0].Living) != 1 || o[0].Living[0].Rank != 1 {
 		t.Errorf("outcomes %+v, want one that fails for rank 1", o)
 	}
 	v.Members[0].Count = 6

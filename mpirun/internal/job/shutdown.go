@@ -192,7 +192,8 @@ func (j *Job) aborted(h *host, from *ctl.FromRank, m *wire.Abort) {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
 	j.endFor(&failure.Cause{
-		Status: status, Text: text, Time: from.Time, Clock: &h.pulse.clock, Abort: true, Rank: j.recover.original(from.Rank),
+		Status: status, Text: text, Time: from.Time, Clock: &h.pulse.clock, Abort: true,
+		Rank: j.recover.original(from.Rank),
 	})
 }
 
@@ -337,7 +338,8 @@ func (j *Job) failToStart(err error) int {
 
 // timeUp ends the job because its time limit is reached.
 func (j *Job) timeUp(when string) {
-	j.endFor(&failure.Cause{Status: StatusTimeout, Text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
+	j.endFor(&failure.Cause{Status: StatusTimeout,
+		Text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
 	j.setEndDeadline()
 }
 

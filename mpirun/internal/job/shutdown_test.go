@@ -23,7 +23,8 @@ func TestWhatFailedAlikeIsReportedInOneLine(t *testing.T) {
 	fail(0, 1, 0, "exited with status 1")
 	fail(5, 0, 15, "was killed by signal 15 (SIGTERM)") // by the end of the job
 	fail(6, 137, 0, "exited with status 137")
-	j.failedToo(&ctl.Exited{Rank: 7, Signal: 15, Recorded: "ValueError: x"}, "failed, and was ended with the job", &failure.Cause{})
+	j.failedToo(&ctl.Exited{Rank: 7, Signal: 15, Recorded: "ValueError: x"}, "failed, and was ended with the job",
+		&failure.Cause{})
 	fail(1, 0, 11, "was killed by signal 11 (SIGSEGV)")
 	j.later.AddAgent(&failure.Cause{Text: "the agent on b exited"})
 	want := []string{
@@ -72,7 +73,8 @@ func TestTheExitOfARankThatHasAbortedIsNotReported(t *testing.T) {
 }
 
 func TestWhatAProgramLacksIsReported(t *testing.T) {
-	for _, says := range []string{"/usr/bin/python3: No module named gompi_torch\n", "ModuleNotFoundError: No module named 'gompi_torch'\n"} {
+	for _, says := range []string{"/usr/bin/python3: No module named gompi_torch\n",
+		"ModuleNotFoundError: No module named 'gompi_torch'\n"} {
 		t.Run(says, inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
 				if rank == 1 {

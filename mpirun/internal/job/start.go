@@ -80,7 +80,8 @@ func (b *beginning) handle(e link.Event) {
 		b.fail(h, errors.New("the agent "+h.ended(e.Err)))
 	case e.Started != nil:
 		h.started = e.Started
-		b.job.verbosef("agent on %s: %s%s, after %v", h.name, b.job.via(h), h.started.Process(), time.Since(b.began).Round(time.Millisecond))
+		b.job.verbosef("agent on %s: %s%s, after %v", h.name, b.job.via(h), h.started.Process(),
+			time.Since(b.began).Round(time.Millisecond))
 	default:
 		b.message(h, e.Message)
 	}

@@ -8,7 +8,8 @@ import (
 // host's values, not the launcher's.
 var ofHost = []string{
 	"HOME=", "USER=", "LOGNAME=", "SHELL=", "MAIL=", "HOSTNAME=", "PWD=", "OLDPWD=", "SHLVL=", "_=",
-	"DISPLAY=", "WAYLAND_DISPLAY=", "XAUTHORITY=", "XDG_", "SSH_", "DBUS_", "TERM_SESSION_ID=", "TMUX", "STY=", "WINDOWID=",
+	"DISPLAY=", "WAYLAND_DISPLAY=", "XAUTHORITY=", "XDG_", "SSH_", "DBUS_", "TERM_SESSION_ID=", "TMUX", "STY=",
+	"WINDOWID=",
 }
 
 // ofLogin are the variables of ofHost that describe the agent's login, which is no session of the
@@ -27,7 +28,8 @@ var ofThisHost = []string{
 // valid there: isDir reports whether TMPDIR exists. Otherwise they get launched. Variables that a
 // batch system sets per host always come from own.
 func OnHost(launched, own []string, remote bool, isDir func(path string) bool) []string {
-	here := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
+	here := slices.DeleteFunc(slices.Clone(own),
+		func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
 	if !remote {
 		return Merge(launched, here)
 	}

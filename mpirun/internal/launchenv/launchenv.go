@@ -48,7 +48,8 @@ func nameOf(kv string) string {
 // otherLaunchers are variables, or prefixes, by which other launchers mark their own ranks, which
 // ours are not.
 var otherLaunchers = []string{
-	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "MV2_COMM_WORLD_", "HYDRA_", "HYDI_", "MPI_LOCAL",
+	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "MV2_COMM_WORLD_",
+	"HYDRA_", "HYDI_", "MPI_LOCAL",
 	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
 	"SLURM_TASK_PID=",
 }

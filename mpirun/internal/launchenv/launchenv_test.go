@@ -9,11 +9,15 @@ import (
 
 func TestRanksGetTheEnvironmentButForOthersRanks(t *testing.T) {
 	in := []string{
-		"PATH=/bin", "GOMPI_LOG=debug", "GOMPI_RANK=3", "GOMPI_BOOT_FD=3", "RANK=1", "WORLD_SIZE=2", "RANKED=1", "PMI_FD=5", "PMIX_ID=x",
-		"OMPI_COMM_WORLD_RANK=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3", "OMP_NUM_THREADS=2", "SLURM_JOB_ID=7", "SLURM_PROCID=0",
-		"TORCHELASTIC_RUN_ID=x", "EMPTY=", "MASTER_PORT=12340", "SLURM_NNODES=2", "SLURM_TASK_PID=5", "SLURM_TASKS_PER_NODE=1(x2)",
+		"PATH=/bin", "GOMPI_LOG=debug", "GOMPI_RANK=3", "GOMPI_BOOT_FD=3", "RANK=1", "WORLD_SIZE=2", "RANKED=1",
+		"PMI_FD=5", "PMIX_ID=x",
+		"OMPI_COMM_WORLD_RANK=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3", "OMP_NUM_THREADS=2", "SLURM_JOB_ID=7",
+		"SLURM_PROCID=0",
+		"TORCHELASTIC_RUN_ID=x", "EMPTY=", "MASTER_PORT=12340", "SLURM_NNODES=2", "SLURM_TASK_PID=5",
+		"SLURM_TASKS_PER_NODE=1(x2)",
 	}
-	want := []string{"PATH=/bin", "GOMPI_LOG=debug", "RANKED=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3", "OMP_NUM_THREADS=2", "SLURM_JOB_ID=7", "EMPTY="}
+	want := []string{"PATH=/bin", "GOMPI_LOG=debug", "RANKED=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3",
+		"OMP_NUM_THREADS=2", "SLURM_JOB_ID=7", "EMPTY="}
 	if got := Forward(in); !slices.Equal(got, want) {
 		t.Errorf("Forward gives %q, want %q", got, want)
 	}
@@ -37,14 +41,17 @@ func TestMergeHasEachNameOnceWithItsLastValue(t *testing.T) {
 // A host has a home of its own, and may have been told by a file that its logins
 // read which rank of a job it is.
 func TestRanksOfAnotherHostFindWhatMakesSenseThere(t *testing.T) {
-	launched := []string{"HOME=/home/me", "TMPDIR=/scratch", "DATA=/data", "CUDA_VISIBLE_DEVICES=0,1", "SLURMD_NODENAME=n1", "DISPLAY=:0"}
-	own := []string{"HOME=/root", "SSH_TTY=/dev/pts/1", "RANK=9", "MASTER_PORT=1", "CUDA_VISIBLE_DEVICES=2", "SLURMD_NODENAME=n2", "LANG=C", "DATA=/mnt", "SLURM_GTIDS=0"}
+	launched := []string{"HOME=/home/me", "TMPDIR=/scratch", "DATA=/data", "CUDA_VISIBLE_DEVICES=0,1",
+		"SLURMD_NODENAME=n1", "DISPLAY=:0"}
+	own := []string{"HOME=/root", "SSH_TTY=/dev/pts/1", "RANK=9", "MASTER_PORT=1", "CUDA_VISIBLE_DEVICES=2",
+		"SLURMD_NODENAME=n2", "LANG=C", "DATA=/mnt", "SLURM_GTIDS=0"}
 	none := func(string) bool { return false }
 	for _, tt := range []struct {
 		remote bool
 		want   []string
 	}{
-		{false, []string{"CUDA_VISIBLE_DEVICES=2", "DATA=/data", "DISPLAY=:0", "HOME=/home/me", "SLURMD_NODENAME=n2", "TMPDIR=/scratch"}},
+		{false, []string{"CUDA_VISIBLE_DEVICES=2", "DATA=/data", "DISPLAY=:0", "HOME=/home/me", "SLURMD_NODENAME=n2",
+			"TMPDIR=/scratch"}},
 		{true, []string{"CUDA_VISIBLE_DEVICES=2", "DATA=/data", "HOME=/root", "LANG=C", "SLURMD_NODENAME=n2"}},
 	} {
 		got := OnHost(launched, own, tt.remote, none)
@@ -56,14 +63,16 @@ func TestRanksOfAnotherHostFindWhatMakesSenseThere(t *testing.T) {
 
 // sixRanks is the second node of a job of three, two and one ranks.
 func sixRanks() *Node {
-	return &Node{JobID: "j", Hosts: []string{"n1", "n2", "n4"}, Counts: []int{3, 2, 1}, Index: 1, Ranks: []int{3, 4}, MasterAddr: "10.0.0.1", MasterPort: 4000}
+	return &Node{JobID: "j", Hosts: []string{"n1", "n2", "n4"}, Counts: []int{3, 2, 1}, Index: 1, Ranks: []int{3, 4},
+		MasterAddr: "10.0.0.1", MasterPort: 4000}
 }
 
 func TestIdentitySaysWhichRankItIs(t *testing.T) {
 	got := " " + strings.Join(sixRanks().Identity(1), " ") + " "
 	for _, want := range []string{
 		"GOMPI_RANK=4", "GOMPI_SIZE=6", "GOMPI_LOCAL_RANK=1", "GOMPI_LOCAL_SIZE=2", "GOMPI_NODE=1", "GOMPI_JOB_ID=j",
-		"RANK=4", "WORLD_SIZE=6", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "GROUP_RANK=1", "GROUP_WORLD_SIZE=3", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=4000",
+		"RANK=4", "WORLD_SIZE=6", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "GROUP_RANK=1", "GROUP_WORLD_SIZE=3",
+		"MASTER_ADDR=10.0.0.1", "MASTER_PORT=4000",
 		"OMPI_COMM_WORLD_RANK=4", "PMI_RANK=4", "PMI_HOSTNAME=n2",
 	} {
 		if !strings.Contains(got, " "+want+" ") {
@@ -88,13 +97,15 @@ func TestSlurmsVariablesDescribeTheRanks(t *testing.T) {
 		t.Errorf("in a job with a number of tasks for each node: %q, want also how many ranks a node has at most", got)
 	}
 	alone := &Node{Hosts: []string{"localhost"}, Counts: []int{1}, Ranks: []int{0}}
-	if got := alone.Slurm(0, []string{"SLURM_JOB_ID=7", "SLURMD_NODENAME=n2"}); !slices.Contains(got, "SLURM_STEP_NODELIST=n2") {
+	if got := alone.Slurm(0, []string{"SLURM_JOB_ID=7", "SLURMD_NODENAME=n2"}); !slices.Contains(got,
+		"SLURM_STEP_NODELIST=n2") {
 		t.Errorf("-standalone: %q, want the node by the name that Slurm has for it", got)
 	}
 }
 
 func TestCountsAreWrittenAsSlurmDoes(t *testing.T) {
-	for want, counts := range map[string][]int{"1": {1}, "2(x3)": {2, 2, 2}, "2(x2),1": {2, 2, 1}, "1,2,1(x2)": {1, 2, 1, 1}} {
+	for want, counts := range map[string][]int{"1": {1}, "2(x3)": {2, 2, 2}, "2(x2),1": {2, 2, 1},
+		"1,2,1(x2)": {1, 2, 1, 1}} {
 		if got := taskCounts(counts); got != want {
 			t.Errorf("taskCounts(%v) = %q, want %q", counts, got, want)
 		}
@@ -104,7 +115,8 @@ func TestCountsAreWrittenAsSlurmDoes(t *testing.T) {
 func TestReplacedNamesWhatTheUserHasSet(t *testing.T) {
 	for _, tt := range []struct{ user, want string }{
 		{"PATH=/bin OMP_NUM_THREADS=2 GLOO_SOCKET_IFNAME=eth0 SLURM_NTASKS=7", ""},
-		{"MASTER_PORT=12340 WORLD_SIZE=7 RANK=9", "MASTER_PORT=12340 by 4000; RANK=9 by what each rank is; WORLD_SIZE=7 by 6"},
+		{"MASTER_PORT=12340 WORLD_SIZE=7 RANK=9",
+			"MASTER_PORT=12340 by 4000; RANK=9 by what each rank is; WORLD_SIZE=7 by 6"},
 		{"WORLD_SIZE=6 MASTER_ADDR=10.0.0.1 GROUP_WORLD_SIZE=2", "GROUP_WORLD_SIZE=2 by 3"},
 		{"WORLD_SIZE=7 WORLD_SIZE=6", ""},
 		{"GOMPI_RANK=1 RANK=1 WORLD_SIZE=2", ""},
@@ -117,7 +129,8 @@ func TestReplacedNamesWhatTheUserHasSet(t *testing.T) {
 }
 
 func ExampleMerge() {
-	defaults, user, rank := []string{"OMP_NUM_THREADS=4", "RANK=0"}, []string{"OMP_NUM_THREADS=1", "RANK=9"}, []string{"RANK=3"}
+	defaults, user, rank := []string{"OMP_NUM_THREADS=4", "RANK=0"}, []string{"OMP_NUM_THREADS=1", "RANK=9"},
+		[]string{"RANK=3"}
 	fmt.Println(Merge(defaults, user, rank))
 	// Output: [OMP_NUM_THREADS=1 RANK=3]
 }

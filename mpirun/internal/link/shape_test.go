@@ -29,7 +29,8 @@ func TestShape(t *testing.T) {
 		t.Errorf("with this one: %v", got)
 	}
 	for _, tt := range []struct{ n, fanout, most, depth int }{
-		{64, 64, 64, 1}, {65, 64, 8, 2}, {128, 64, 11, 2}, {1000, 64, 32, 2}, {4096, 64, 64, 2}, {5000, 64, 17, 3}, {1000, 0, 1000, 1}, {5, 1, 1, 5},
+		{64, 64, 64, 1}, {65, 64, 8, 2}, {128, 64, 11, 2}, {1000, 64, 32, 2}, {4096, 64, 64, 2}, {5000, 64, 17, 3},
+		{1000, 0, 1000, 1}, {5, 1, 1, 5},
 	} {
 		from := shape(hosts(tt.n), tt.fanout, remote)
 		starts, most, deepest := map[int]int{}, 0, 0

@@ -66,7 +66,8 @@ func bash(run *cli.Help, commands []word) string {
 		}
 	}
 	return strings.NewReplacer("@TAKES@", takes.String(), "@CASES@", cases.String(), "@FLAGS@", dashed(run.Flags...),
-		"@WORDS@", words.String(), "@COMMANDS@", strings.Join(names, " "), "@PATTERN@", strings.Join(names, " | ")).Replace(bashScript)
+		"@WORDS@", words.String(), "@COMMANDS@", strings.Join(names, " "), "@PATTERN@",
+		strings.Join(names, " | ")).Replace(bashScript)
 }
 
 const bashScript = `# bash completion for gompirun: written by make install

@@ -42,7 +42,8 @@ func hostfilePage(of string) (string, error) {
 			return "", fmt.Errorf("package hostfile: its text has a %T: want paragraphs and indented blocks", block)
 		}
 	}
-	verbatim(&b, "EXAMPLES", []string{"node1 slots=4", "node2 slots=4 max_slots=8", "rack[1-4]n[01-16]:8", "user@node3:2 port=2222", "^node4"})
+	verbatim(&b, "EXAMPLES", []string{"node1 slots=4", "node2 slots=4 max_slots=8", "rack[1-4]n[01-16]:8",
+		"user@node3:2 port=2222", "^node4"})
 	return b.String(), nil
 }
 

@@ -55,7 +55,8 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	run("install")
 	found := installed(t, to)
 	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "lib/pkgconfig/gompi.pc",
-		"share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1", "share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
+		"share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1",
+		"share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
 		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
 		if !slices.Contains(found, "opt/"+want) {
 			t.Errorf("make install leaves out %s", want)
@@ -64,7 +65,8 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	if _, err := exec.LookPath("pkg-config"); err == nil {
 		cmd := exec.Command("pkg-config", "--cflags", "--libs", "gompi")
 		cmd.Env = append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(to, "opt/lib/pkgconfig"))
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lgompi") || !strings.Contains(string(out), "include") {
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lgompi") ||
+			!strings.Contains(string(out), "include") {
 			t.Errorf("pkg-config: %v: %s", err, out)
 		}
 	}
@@ -93,7 +95,8 @@ func debian(t *testing.T, bin string) {
 	command(".ci/deb", bin, dist, "1.2.3", "abc-dirty")
 	arch := strings.TrimSpace(command("dpkg", "--print-architecture"))
 	file := filepath.Join(dist, "gompi_1.2.3+gitabc.dirty-1_"+arch+".deb")
-	if got := command("dpkg-deb", "-f", file, "Package", "Version", "Depends"); got != "Package: gompi\nVersion: 1.2.3+gitabc.dirty-1\nDepends: libc6 (>= 2.17)\n" {
+	if got := command("dpkg-deb", "-f", file, "Package", "Version",
+		"Depends"); got != "Package: gompi\nVersion: 1.2.3+gitabc.dirty-1\nDepends: libc6 (>= 2.17)\n" {
 		t.Errorf("the package says of itself:\n%s", got)
 	}
 	found := command("dpkg-deb", "-c", file)

@@ -68,7 +68,8 @@ const edition = "gompi " + version.Number
 func files() map[string]string {
 	run := cmdline.Help()
 	all := map[string]string{
-		"man/man1/gompirun.1":                     page(run, "gompirun", "run a program as the ranks of one job", edition),
+		"man/man1/gompirun.1": page(run, "gompirun",
+			"run a program as the ranks of one job", edition),
 		"bash-completion/completions/gompirun":    bash(run, commands),
 		"zsh/site-functions/_gompirun":            zsh(run),
 		"fish/vendor_completions.d/gompirun.fish": fish(run, commands),

@@ -50,7 +50,8 @@ func cutUsage(text string) (synopsis []string, about string, lists []string) {
 
 // head returns the beginning of the page of a name in a section of the manual.
 func head(name string, section int, purpose, of string) string {
-	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of, roff(name), purpose)
+	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of,
+		roff(name), purpose)
 }
 
 func verbatim(b *strings.Builder, title string, lines []string) {

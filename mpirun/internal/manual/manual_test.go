@@ -58,7 +58,8 @@ func TestBashCompletes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "gompirun")
-	for path, text := range map[string]string{script: files()["bash-completion/completions/gompirun"], filepath.Join(dir, "hosts"): ""} {
+	for path, text := range map[string]string{script: files()["bash-completion/completions/gompirun"],
+		filepath.Join(dir, "hosts"): ""} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,8 @@ func TestBashCompletes(t *testing.T) {
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		got := strings.TrimSpace(string(out))
-		if want, some := strings.CutSuffix(tt.want, " ..."); err != nil || got != tt.want && !(some && slices.Contains(strings.Fields(got), want)) {
+		if want, some := strings.CutSuffix(tt.want, " ..."); err != nil ||
+			got != tt.want && !(some && slices.Contains(strings.Fields(got), want)) {
 			t.Errorf("%q: %v: %q, want %q", tt.line, err, got, tt.want)
 		}
 	}
@@ -110,9 +112,11 @@ func TestFishCompletes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"--map": "--map-by", "-map": "-map-by", "--map_b": "--map_by", "-map_b": "-map_by", "--map_by no": "node", "--map-by no": "node",
+		"--map": "--map-by", "-map": "-map-by", "--map_b": "--map_by", "-map_b": "-map_by", "--map_by no": "node",
+		"--map-by no": "node",
 	} {
-		out, err := exec.Command("fish", "-N", "-c", "source "+script+"; complete -C'gompirun "+line+"' | cut -f1").Output()
+		out, err := exec.Command("fish", "-N", "-c",
+			"source "+script+"; complete -C'gompirun "+line+"' | cut -f1").Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %s", line, got, err, want)
 		}
@@ -146,7 +150,8 @@ func TestZshCompletes(t *testing.T) {
 }
 
 func TestOtherShellsTakeTheirFiles(t *testing.T) {
-	for shell, name := range map[string]string{"zsh": "zsh/site-functions/_gompirun", "fish": "fish/vendor_completions.d/gompirun.fish"} {
+	for shell, name := range map[string]string{"zsh": "zsh/site-functions/_gompirun",
+		"fish": "fish/vendor_completions.d/gompirun.fish"} {
 		t.Run(shell, func(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil {
 				t.Skipf("needs %s", shell)
@@ -180,7 +185,8 @@ func TestManualPagesAreWithoutWarnings(t *testing.T) {
 		var warnings strings.Builder
 		cmd.Stderr = &warnings
 		out, err := cmd.Output()
-		if err != nil || warnings.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") || !strings.Contains(string(out), "DESCRIPTION") {
+		if err != nil || warnings.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") ||
+			!strings.Contains(string(out), "DESCRIPTION") {
 			t.Errorf("%s: %v: %s", name, err, &warnings)
 		}
 	}
@@ -222,7 +228,8 @@ func TestPagesOfGompiBenchAndHostfiles(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, bench)
 		}
 	}
-	for _, want := range []string{"gompirun reads lists of hosts", "\nitem    = [ \"^\" ] [ user \"@\" ] host", "max_slots=8"} {
+	for _, want := range []string{"gompirun reads lists of hosts", "\nitem    = [ \"^\" ] [ user \"@\" ] host",
+		"max_slots=8"} {
 		if !strings.Contains(hostfile, want) {
 			t.Errorf("%q is not in\n%s", want, hostfile)
 		}

@@ -29,8 +29,10 @@ type fakeJob struct {
 	signals chan syscall.Signal
 }
 
-var described = Job{ID: "a1", State: Running, Size: 2, Programs: []string{`./x "y"`}, Hosts: []string{"h"}, Lines: []string{},
-	Ranks: []Rank{{Rank: 1, Host: "h", PID: 7, Doing: "is in no call", CPU: 1.5}, {Rank: 0, Host: "h", Counts: &Counts{Calls: 3}}}}
+var described = Job{ID: "a1", State: Running, Size: 2, Programs: []string{`./x "y"`}, Hosts: []string{"h"},
+	Lines: []string{},
+	Ranks: []Rank{{Rank: 1, Host: "h", PID: 7, Doing: "is in no call", CPU: 1.5},
+		{Rank: 0, Host: "h", Counts: &Counts{Calls: 3}}}}
 
 // newJob returns a job with a socket in folder, on the listener that wrap makes of it.
 func newJob(t *testing.T, folder, id string, wrap func(net.Listener) net.Listener) *fakeJob {
@@ -207,7 +209,8 @@ func TestRequests(t *testing.T) {
 		io.WriteString(conn, request)
 		conn.(*net.UnixConn).CloseWrite()
 		answer, err := io.ReadAll(conn)
-		if errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(answer), want) || want == "" && len(answer) > 0 {
+		if errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(string(answer), want) ||
+			want == "" && len(answer) > 0 {
 			t.Errorf("%.40q: %q, %v; want %q", request, answer, err, want)
 		}
 		conn.Close()
@@ -259,7 +262,8 @@ func TestAJobIsWhatItsSocketIsCalled(t *testing.T) {
 		k := newJob(t, dir, id, plainly)
 		defer k.End(End{})
 	}
-	if jobs := list(map[string]int{dir: os.Geteuid()}, limit); len(jobs) != 1 || jobs[0].ID != "b2" || jobs[0].State != Running {
+	if jobs := list(map[string]int{dir: os.Geteuid()}, limit); len(jobs) != 1 || jobs[0].ID != "b2" ||
+		jobs[0].State != Running {
 		t.Errorf("%+v, want the job b2 alone", jobs)
 	}
 }
@@ -395,7 +399,8 @@ func TestAJobIsChosenByItsIdOrItsProcess(t *testing.T) {
 	jobs := []Job{{ID: "0197-aa11", PID: 5}, {ID: "0197-bb11", PID: 6}}
 	for wanted, want := range map[string]string{
 		"0197-aa11": "0197-aa11", "bb11": "0197-bb11", "6": "0197-bb11", "0197-b": "0197-bb11",
-		"11": `"11" fits 2 jobs`, "": "2 jobs of yours run here: want one of", "x": `"x": no gompirun of yours runs that`,
+		"11": `"11" fits 2 jobs`, "": "2 jobs of yours run here: want one of",
+		"x": `"x": no gompirun of yours runs that`,
 	} {
 		j, err := Choose(jobs, wanted)
 		if err == nil && j.ID != want || err != nil && !strings.HasPrefix(err.Error(), want) {
@@ -403,7 +408,8 @@ func TestAJobIsChosenByItsIdOrItsProcess(t *testing.T) {
 		}
 	}
 	own, other := os.Geteuid(), os.Geteuid()+1
-	jobs = []Job{{ID: "aa-bb", PID: 7, User: other}, {ID: "aa-bb", PID: 5, User: own}, {ID: "5", PID: 8, User: other}, {ID: "cc", PID: 9, User: other}, {ID: "cc", PID: 10, User: other + 1}}
+	jobs = []Job{{ID: "aa-bb", PID: 7, User: other}, {ID: "aa-bb", PID: 5, User: own}, {ID: "5", PID: 8, User: other},
+		{ID: "cc", PID: 9, User: other}, {ID: "cc", PID: 10, User: other + 1}}
 	for wanted, want := range map[string]int{"aa-bb": 5, "5": 5, "7": 7, "bb": 0, "cc": 0} {
 		j, err := Choose(jobs, wanted)
 		if err == nil && j.PID != want || err != nil && (want != 0 || !strings.Contains(err.Error(), "of user")) {
@@ -412,7 +418,8 @@ func TestAJobIsChosenByItsIdOrItsProcess(t *testing.T) {
 	}
 	jobs = []Job{
 		{ID: "aa-1", Reruns: []string{"aa-2", "bb-3"}, PID: 5, User: own}, {ID: "aa-2", PID: 6, User: other},
-		{ID: "dd", Reruns: []string{"cc"}, PID: 7, User: other}, {ID: "ee", Reruns: []string{"cc"}, PID: 8, User: other},
+		{ID: "dd", Reruns: []string{"cc"}, PID: 7, User: other},
+		{ID: "ee", Reruns: []string{"cc"}, PID: 8, User: other},
 	}
 	for wanted, want := range map[string]int{"aa-2": 5, "bb": 5, "3": 5, "aa": 0, "cc": 0} {
 		j, err := Choose(jobs, wanted)

@@ -84,7 +84,8 @@ func hosts(names []string) string {
 // Top shows the ranks of a job, and their rates since an earlier look.
 func Top(j, before *Job) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts),
+	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size,
+		hosts(j.Hosts),
 		state(j), shorten(j.Program(), mostProgram))
 	if len(j.Ranks) == 0 {
 		return b.String()
@@ -111,7 +112,8 @@ func Top(j, before *Job) string {
 func row(j, before *Job, r *Rank) []string {
 	old, elapsed := previous(j, before, r)
 	rate := func(now, then float64) float64 { return max(0, now-then) / elapsed }
-	cells := []string{fmt.Sprint(r.Rank), Plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
+	cells := []string{fmt.Sprint(r.Rank), Plain(r.Host), fmt.Sprint(r.PID), "-",
+		report.Amount(float64(r.Resident)), "-"}
 	calls, counted := []string{"-", "-"}, r.Counts != nil && old != nil && old.Counts != nil
 	if old != nil {
 		cells[3] = percent(rate(r.CPU, old.CPU))

@@ -11,9 +11,11 @@ import (
 
 func TestTable(t *testing.T) {
 	jobs := []Job{
-		{ID: "0197a3c2-0000-7000-8000-000011112222", PID: 12, Age: 123.4, Size: 4, Hosts: []string{"a", "b"}, State: Running,
+		{ID: "0197a3c2-0000-7000-8000-000011112222", PID: 12, Age: 123.4, Size: 4, Hosts: []string{"a", "b"},
+			State:    Running,
 			Programs: []string{"./a x", "./b"}, Lines: []string{"a: rank 0 is in no call"}},
-		{ID: "x", PID: 3456, Age: 1.26, State: Stalled, Since: 61, Restarts: 2, Hosts: []string{"a", "b", "c", "d", "e"},
+		{ID: "x", PID: 3456, Age: 1.26, State: Stalled, Since: 61, Restarts: 2,
+			Hosts:    []string{"a", "b", "c", "d", "e"},
 			Programs: []string{"\x1b[31mevil\n"}, User: 7},
 	}
 	for range mostLines + 5 {
@@ -36,10 +38,12 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	before := Job{ID: "x", Age: 10, Ranks: []Rank{{Rank: 0, PID: 5, CPU: 1, Recorded: 10}, {Rank: 1, PID: 6}}}
 	j := Job{ID: "x", Age: 12, Size: 3, State: Running, Ranks: []Rank{
 		{Rank: 1, PID: 7, Doing: "has not called Init"}, // a new process
-		{Rank: 0, PID: 5, CPU: 2.5, Recorded: 15, Resident: 2e6, Host: "h", Doing: "is in barrier()", Site: "a/b.go:3", Since: 3, Kept: "is stopped"},
+		{Rank: 0, PID: 5, CPU: 2.5, Recorded: 15, Resident: 2e6, Host: "h", Doing: "is in barrier()", Site: "a/b.go:3",
+			Since: 3, Kept: "is stopped"},
 	}}
 	lines := strings.Split(Top(&j, &before), "\n")
-	if len(lines) != 6 || strings.Join(strings.Fields(lines[2]), " ") != "0 h 5 75 % 2 MB 2.5 3s barrier() at a/b.go:3; it is stopped" {
+	if len(lines) != 6 || strings.Join(strings.Fields(lines[2]),
+		" ") != "0 h 5 75 % 2 MB 2.5 3s barrier() at a/b.go:3; it is stopped" {
 		t.Errorf("%q", lines)
 	}
 	if want := "1 7 - 0 B - - has not called Init"; strings.Join(strings.Fields(lines[3]), " ") != want {
@@ -49,7 +53,8 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	before.Ranks[0].Counts = &Counts{Calls: 100, Bytes: 1000, InCalls: 1}
 	j.Ranks[1].Counts = &Counts{Calls: 400, Bytes: 5000, InCalls: 1.5}
 	line := strings.Split(Top(&j, &before), "\n")[2]
-	if want := "0 h 5 75 % 2 MB 150 2 kB 25 % 3s barrier()"; !strings.HasPrefix(strings.Join(strings.Fields(line), " "), want) {
+	if want := "0 h 5 75 % 2 MB 150 2 kB 25 % 3s barrier()"; !strings.HasPrefix(strings.Join(strings.Fields(line),
+		" "), want) {
 		t.Errorf("%q, want %q with -stats", line, want)
 	}
 	if strings.Contains(Top(&j, nil), "%") {
@@ -88,14 +93,16 @@ func TestTextOfOthersIsPlain(t *testing.T) {
 	}
 	_, ambiguous := Choose(jobs, "")
 	for what, text := range map[string]string{
-		"ps": Table(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON), "ps -prometheus": string(Metrics(jobs)), "kill": ambiguous.Error(),
+		"ps": Table(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON),
+		"ps -prometheus": string(Metrics(jobs)), "kill": ambiguous.Error(),
 	} {
 		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
 			t.Errorf("%s prints %q", what, text[i:min(len(text), i+20)])
 		}
 	}
 	var back []Job
-	if err := json.Unmarshal(inJSON, &back); err != nil || len(back) != 2 || back[0].Programs[0] != strings.ToValidUTF8(evil, "\ufffd") {
+	if err := json.Unmarshal(inJSON, &back); err != nil || len(back) != 2 ||
+		back[0].Programs[0] != strings.ToValidUTF8(evil, "\ufffd") {
 		t.Errorf("%v, %+v in JSON, want %q", err, back, evil)
 	}
 }

@@ -86,7 +86,8 @@ type source struct {
 // screen if they lead to the same file. A Writer that has been given up may still be in a write;
 // another Writer's write to the same os.File waits for its end.
 func New(stdout, stderr *os.File) *Writer {
-	o := &Writer{now: time.Now, Fail: func(error) {}, Begun: map[string]bool{}, files: map[string]*sink{}, paths: map[source]string{}}
+	o := &Writer{now: time.Now, Fail: func(error) {}, Begun: map[string]bool{}, files: map[string]*sink{},
+		paths: map[source]string{}}
 	out := newScreen(o, stdio.File{File: stdout})
 	o.screens = map[ctl.Stream]*sink{ctl.Stdout: out, ctl.Stderr: out}
 	a, err1 := stdout.Stat()

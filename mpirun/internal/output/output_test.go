@@ -82,14 +82,19 @@ func TestLinesAreNeverMixed(t *testing.T) {
 		err    string
 	}{
 		{"plain", false, false, []printed{{0, o, "a\nb\n"}, {1, e, "c\n"}, {1, o, "d\n"}}, "a\nb\nd\n", "c\n"},
-		{"tags", true, false, []printed{{0, o, "a\nb\n"}, {12, e, "c\n"}}, "[0]<stdout>:a\n[0]<stdout>:b\n", "[12]<stderr>:c\n"},
-		{"continued", true, false, []printed{{0, o, "name? "}, {0, o, "yes\nx"}, {0, o, "y\n"}}, "[0]<stdout>:name? yes\n[0]<stdout>:xy\n", ""},
-		{"interrupted", true, false, []printed{{0, o, "a"}, {1, o, "b\n"}, {0, o, "c\n"}}, "[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n", ""},
+		{"tags", true, false, []printed{{0, o, "a\nb\n"}, {12, e, "c\n"}}, "[0]<stdout>:a\n[0]<stdout>:b\n",
+			"[12]<stderr>:c\n"},
+		{"continued", true, false, []printed{{0, o, "name? "}, {0, o, "yes\nx"}, {0, o, "y\n"}},
+			"[0]<stdout>:name? yes\n[0]<stdout>:xy\n", ""},
+		{"interrupted", true, false, []printed{{0, o, "a"}, {1, o, "b\n"}, {0, o, "c\n"}},
+			"[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n", ""},
 		{"interrupted without tags", false, false, []printed{{0, o, "a"}, {1, o, "b\n"}}, "a\nb\n", ""},
-		{"two streams do not interrupt each other", false, false, []printed{{0, o, "a"}, {1, e, "b\n"}, {0, o, "c\n"}}, "ac\n", "b\n"},
+		{"two streams do not interrupt each other", false, false, []printed{{0, o, "a"}, {1, e, "b\n"}, {0, o, "c\n"}},
+			"ac\n", "b\n"},
 		{"unless they are one", false, true, []printed{{0, o, "a"}, {0, e, "b\n"}, {0, o, "c"}}, "a\nb\nc", "a\nb\nc"},
 		{"no end", false, false, []printed{{0, o, "end"}}, "end", ""},
-		{"own words", false, true, []printed{{0, o, "a"}, {-1, 0, "gompirun: x"}, {0, o, "b\n"}}, "a\ngompirun: x\nb\n", "a\ngompirun: x\nb\n"},
+		{"own words", false, true, []printed{{0, o, "a"}, {-1, 0, "gompirun: x"}, {0, o, "b\n"}}, "a\ngompirun: x\nb\n",
+			"a\ngompirun: x\nb\n"},
 		{"nothing", true, false, []printed{{0, o, ""}}, "", ""},
 	}
 	for _, tt := range tests {
@@ -123,7 +128,8 @@ func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, false, func(o *Writer) { o.Tag = true; keep(t, o, dir, 11) },
 		[]printed{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
-	for name, want := range map[string]string{"rank.07/stdout": "ac\n", "rank.08/stdout": "b\n", "rank.07/stderr": "d"} {
+	for name, want := range map[string]string{"rank.07/stdout": "ac\n", "rank.08/stdout": "b\n",
+		"rank.07/stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
@@ -289,7 +295,8 @@ func TestFilesWithoutAReaderAreGivenUp(t *testing.T) {
 		t.Errorf("%d bytes in the file, %v; want all", len(kept), err)
 	}
 	lost, files := o.Lost()
-	if lost < int64(2*len(line)-2*pipeSize) || lost > int64(2*len(line)) || !slices.Equal(files, paths[:2]) || o.Err() != nil {
+	if lost < int64(2*len(line)-2*pipeSize) || lost > int64(2*len(line)) || !slices.Equal(files, paths[:2]) ||
+		o.Err() != nil {
 		t.Errorf("%d bytes of %q are lost, %v; want all but what a pipe holds of the first two", lost, files, o.Err())
 	}
 }
@@ -323,7 +330,8 @@ func TestOneWriterWritesAtATime(t *testing.T) {
 	first, _, _ := bytes.Cut(all, []byte("second"))
 	rest := bytes.ReplaceAll(all[len(first):], []byte("second\n"), nil)
 	if len(bytes.Trim(first, "x")) > 0 || len(rest) > 0 || len(all)-len(first) != count*len("second\n") {
-		t.Errorf("the first Writer's %d bytes are followed by %d, with %d that are not the second one's", len(first), len(all)-len(first), len(rest))
+		t.Errorf("the first Writer's %d bytes are followed by %d, with %d that are not the second one's", len(first),
+			len(all)-len(first), len(rest))
 	}
 }
 
@@ -358,9 +366,11 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%h.%t")}
 	}
 	out, errs := write(t, false, set, []printed{
-		{0, ctl.Stdout, "x\ny\n"}, {1, ctl.Stderr, "from 1\n"}, {2, ctl.Stderr, "from 2\n"}, {-1, 0, "gompirun: own"}, {2, ctl.Stdout, "z\n"},
+		{0, ctl.Stdout, "x\ny\n"}, {1, ctl.Stderr, "from 1\n"}, {2, ctl.Stderr, "from 2\n"}, {-1, 0, "gompirun: own"},
+		{2, ctl.Stdout, "z\n"},
 	})
-	if want := "0 of a, 0 0 12%: x\n0 of a, 0 0 12%: y\n2 of b, 1 0 12%: z\n"; out != want || errs != "gompirun: own\n" {
+	if want := "0 of a, 0 0 12%: x\n0 of a, 0 0 12%: y\n2 of b, 1 0 12%: z\n"; out != want ||
+		errs != "gompirun: own\n" {
 		t.Errorf("stdout %q, stderr %q; want %q, and gompirun's words", out, errs, want)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "b.12")); err != nil || string(got) != "from 1\nfrom 2\n" {
@@ -371,11 +381,13 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 	dir := t.TempDir()
 	set := func(o *Writer) {
-		o.Ranks, o.Shown, o.Prefix = []plan.Label{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}}, []int{1, 5}, "%l of %r: "
+		o.Ranks, o.Shown, o.Prefix = []plan.Label{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}},
+			[]int{1, 5}, "%l of %r: "
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%r")}
 	}
 	out, errs := write(t, false, set, []printed{
-		{0, ctl.Stdout, "x\n"}, {1, ctl.Stdout, "y\n"}, {2, ctl.Stdout, "z\n"}, {3, ctl.Stdout, "z\n"}, {0, ctl.Stderr, "why\n"}, {-1, 0, "gompirun: own"},
+		{0, ctl.Stdout, "x\n"}, {1, ctl.Stdout, "y\n"}, {2, ctl.Stdout, "z\n"}, {3, ctl.Stdout, "z\n"},
+		{0, ctl.Stderr, "why\n"}, {-1, 0, "gompirun: own"},
 	})
 	if want := "1 of 1: y\n1 of 3: z\n"; out != want || errs != "gompirun: own\n" {
 		t.Errorf("stdout %q, stderr %q; want %q, and gompirun's words", out, errs, want)
@@ -387,7 +399,8 @@ func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 
 func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	out, errs := write(t, false, func(o *Writer) { keep(t, o, dir, 1); o.Files.Only = true }, []printed{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
+	out, errs := write(t, false, func(o *Writer) { keep(t, o, dir, 1); o.Files.Only = true },
+		[]printed{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
 	got, err := os.ReadFile(filepath.Join(dir, "rank.0/stdout"))
 	if out != "" || errs != "" || err != nil || string(got) != "x\n" {
 		t.Errorf("stdout %q, stderr %q, the file %q, %v; want the file alone", out, errs, got, err)

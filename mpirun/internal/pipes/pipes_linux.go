@@ -83,7 +83,8 @@ func (all *Outputs) Pipes(o *Output) (stdout, stderr int, err error) {
 		stderr, err = all.pipe(&o.stderr)
 		return stdout, stderr, err
 	}
-	if stderr, err = unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, 0); err != nil { // one pipe keeps the order of writes
+	// one pipe keeps the order of writes
+	if stderr, err = unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		return stdout, -1, fmt.Errorf("stderr: %w", err)
 	}
 	return stdout, stderr, nil

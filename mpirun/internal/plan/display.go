@@ -61,7 +61,8 @@ func (p *Plan) displayHost(w io.Writer, node int) {
 	fmt.Fprintln(w)
 	for _, rank := range p.Local[node] {
 		r := &p.Ranks[rank]
-		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s%s\t%s\n", rank, r.LocalRank, r.binding(), p.GPUText(rank), p.Programs[r.Prog].Name)
+		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s%s\t%s\n", rank, r.LocalRank, r.binding(), p.GPUText(rank),
+			p.Programs[r.Prog].Name)
 	}
 }
 

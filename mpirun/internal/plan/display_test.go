@@ -19,11 +19,13 @@ func TestDisplay(t *testing.T) {
 		policy   Policy
 	}{
 		{"one", []Host{{Name: "localhost", Cores: cores(2)}}, []Program{{Name: "./train"}}, Policy{}},
-		{"unequal", []Host{{Name: "node01", Slots: 4, MaxSlots: 8, Cores: eight}, {Name: "node02.cluster", Slots: 2, Cores: threaded}, {Name: "node03", Slots: 1}},
+		{"unequal", []Host{{Name: "node01", Slots: 4, MaxSlots: 8, Cores: eight},
+			{Name: "node02.cluster", Slots: 2, Cores: threaded}, {Name: "node03", Slots: 1}},
 			[]Program{{Name: "./train", NP: 6}}, Policy{}},
 		{"oversubscribed", []Host{{Name: "a", Slots: 1, Cores: cores(1)}, {Name: "b", Slots: 1, Cores: cores(2)}},
 			[]Program{{Name: "hostname", NP: 12}}, Policy{Order: ByNode}},
-		{"programs", []Host{{Name: "a", Slots: 2, Cores: eight, Numa: [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}}, {Name: "b", Slots: 2, Cores: cores(2)}},
+		{"programs", []Host{{Name: "a", Slots: 2, Cores: eight, Numa: [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}},
+			{Name: "b", Slots: 2, Cores: cores(2)}},
 			[]Program{{Name: "./server", NP: 1}, {Name: "./client"}}, Policy{BindTo: BindNuma, PerNode: 2}},
 	}
 	for _, tt := range tests {

@@ -152,7 +152,8 @@ func (p *Plan) exclusive() string {
 	if names == "" {
 		return ""
 	}
-	return "ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: " + names + "; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them"
+	return "ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: " + names +
+		"; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them"
 }
 
 // GPUText names the GPUs of a rank, as the end of a list: ", gpu 0,1"; "" for none.

@@ -35,7 +35,8 @@ func TestGPUsOfRanks(t *testing.T) {
 	two := Host{Name: "b", Cores: cores(4), GPUs: gpus("0-3", "0-3")}
 	few := two
 	few.GPUs = two.GPUs[:1]
-	slices := Host{Name: "m", Slots: 2, GPUs: []GPU{{Label: "0:0", Token: "MIG-a", Slice: true}, {Label: "0:1", Token: "MIG-b", Slice: true}, {Label: "1", Token: "1"}}}
+	slices := Host{Name: "m", Slots: 2, GPUs: []GPU{{Label: "0:0", Token: "MIG-a", Slice: true},
+		{Label: "0:1", Token: "MIG-b", Slice: true}, {Label: "1", Token: "1"}}}
 	named := Host{Name: "n", GPUs: []GPU{{Label: "3", Token: "GPU-3c"}, {Label: "1", Token: "1"}}}
 	tests := []struct {
 		name   string
@@ -48,12 +49,15 @@ func TestGPUsOfRanks(t *testing.T) {
 		{"no word of GPUs", []Host{dgx("a")}, 3, Policy{}, []string{"", "", ""}, ""},
 		{"one each", []Host{dgx("a")}, 3, Policy{GPUs: 1}, []string{"0", "1", "2"}, ""},
 		{"as many ranks as GPUs", []Host{two}, 0, Policy{GPUs: 1}, []string{"0", "1"}, ""},
-		{"as many ranks as there are GPUs for", []Host{dgx("a"), two}, 0, Policy{GPUs: 2}, []string{"0,1", "2,3", "4,5", "6,7", "0,1"}, ""},
+		{"as many ranks as there are GPUs for", []Host{dgx("a"), two}, 0, Policy{GPUs: 2},
+			[]string{"0,1", "2,3", "4,5", "6,7", "0,1"}, ""},
 		{"several each", []Host{dgx("a")}, 2, Policy{GPUs: 4}, []string{"0,1,2,3", "4,5,6,7"}, ""},
-		{"every host counts its own", []Host{two, two}, 4, Policy{GPUs: 1, PerNode: 2}, []string{"0", "1", "0", "1"}, ""},
+		{"every host counts its own", []Host{two, two}, 4, Policy{GPUs: 1, PerNode: 2},
+			[]string{"0", "1", "0", "1"}, ""},
 		{"dealt out by node", []Host{two, two}, 4, Policy{GPUs: 1, Order: ByNode}, []string{"0", "0", "1", "1"}, ""},
 		{"neighbours share", []Host{two}, 4, Policy{GPUs: 1}, []string{"0", "0", "1", "1"}, ""},
-		{"neighbours share as evenly as can be", []Host{two}, 5, Policy{GPUs: 1}, []string{"0", "0", "0", "1", "1"}, ""},
+		{"neighbours share as evenly as can be", []Host{two}, 5, Policy{GPUs: 1},
+			[]string{"0", "0", "0", "1", "1"}, ""},
 		{"all share one", []Host{few}, 3, Policy{GPUs: 1}, []string{"0", "0", "0"}, ""},
 		{"tokens are the user's", []Host{named}, 2, Policy{GPUs: 1}, []string{"GPU-3c", "1"}, ""},
 		{"tokens are the user's, in his order", []Host{named}, 1, Policy{GPUs: 2}, []string{"GPU-3c,1"}, ""},
@@ -61,11 +65,15 @@ func TestGPUsOfRanks(t *testing.T) {
 		{"bound near, all are seen", []Host{named}, 2, Policy{BindTo: BindGPU}, []string{"GPU-3c,1", "GPU-3c,1"}, ""},
 		{"too few for each", []Host{dgx("a"), two}, 6, Policy{GPUs: 2}, nil,
 			"-gpus-per-rank 2: a has 8 GPUs for 5 ranks: want fewer ranks there (-N), or fewer GPUs for each"},
-		{"too many for one", []Host{two}, 1, Policy{GPUs: 3}, nil, "-gpus-per-rank 3: b has 2 GPUs for 1 rank: want fewer"},
-		{"every host is named", []Host{two, {Name: "c", Slots: 1}, few}, 0, Policy{GPUs: 2}, nil, "2: c has 0 GPUs for 1 rank, b has 1 GPU for 1 rank: want"},
+		{"too many for one", []Host{two}, 1, Policy{GPUs: 3}, nil,
+			"-gpus-per-rank 3: b has 2 GPUs for 1 rank: want fewer"},
+		{"every host is named", []Host{two, {Name: "c", Slots: 1}, few}, 0, Policy{GPUs: 2}, nil,
+			"2: c has 0 GPUs for 1 rank, b has 1 GPU for 1 rank: want"},
 		{"none to share", []Host{{Name: "c", Slots: 2}}, 2, Policy{GPUs: 1}, nil, "c has 0 GPUs for 2 ranks"},
-		{"sharing refused", []Host{{Name: "b", Slots: 4, GPUs: gpus("", "")}}, 4, Policy{GPUs: 1, NoOversubscribe: true}, nil, "b has 2 GPUs for 4 ranks"},
-		{"two slices for one process", []Host{slices}, 1, Policy{GPUs: 2}, nil, "-gpus-per-rank 2: a process can use one MIG slice only, and the GPUs are cut into slices on m: want 1"},
+		{"sharing refused", []Host{{Name: "b", Slots: 4, GPUs: gpus("", "")}}, 4,
+			Policy{GPUs: 1, NoOversubscribe: true}, nil, "b has 2 GPUs for 4 ranks"},
+		{"two slices for one process", []Host{slices}, 1, Policy{GPUs: 2}, nil,
+			"-gpus-per-rank 2: a process can use one MIG slice only, and the GPUs are cut into slices on m: want 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +141,8 @@ func TestBindingNearGPUs(t *testing.T) {
 		want   []string // Ranges of each rank; "" is not bound
 		note   string
 	}{
-		{"a share for each GPU", dgx("a"), 8, Policy{GPUs: 1}, []string{"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"}, ""},
+		{"a share for each GPU", dgx("a"), 8, Policy{GPUs: 1},
+			[]string{"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"}, ""},
 		{"all near the GPU of one", dgx("a"), 1, Policy{GPUs: 1}, []string{"0-7"}, ""},
 		{"without GPUs of their own", dgx("a"), 2, Policy{}, []string{"0-3", "4-7"}, ""},
 		{"the GPU decides, not the rank", apart, 2, Policy{GPUs: 1}, []string{"8-15", "0-7"}, ""},
@@ -141,14 +150,19 @@ func TestBindingNearGPUs(t *testing.T) {
 		{"near all", dgx("a"), 1, Policy{GPUs: 8}, []string{"0-15"}, ""},
 		{"sharers share the cores, too", apart, 4, Policy{GPUs: 1}, []string{"8-11", "12-15", "0-3", "4-7"}, ""},
 		{"hardware threads stay together", threaded, 4, Policy{GPUs: 1}, []string{"0,4", "1,5", "2,6", "3,7"}, ""},
-		{"hardware threads as cores", threaded, 8, Policy{GPUs: 1, HWThreads: true}, []string{"0", "4", "1", "5", "2", "6", "3", "7"}, ""},
-		{"more ranks than cores near", threaded, 6, Policy{GPUs: 1}, []string{"0-1,4-5", "0-1,4-5", "0-1,4-5", "2-3,6-7", "2-3,6-7", "2-3,6-7"}, ""},
+		{"hardware threads as cores", threaded, 8, Policy{GPUs: 1, HWThreads: true},
+			[]string{"0", "4", "1", "5", "2", "6", "3", "7"}, ""},
+		{"more ranks than cores near", threaded, 6, Policy{GPUs: 1},
+			[]string{"0-1,4-5", "0-1,4-5", "0-1,4-5", "2-3,6-7", "2-3,6-7", "2-3,6-7"}, ""},
 		{"within what is allowed", allowed, 2, Policy{GPUs: 4}, []string{"6-7", "8-9"}, ""},
 		{"within a list", dgx("a"), 2, Policy{GPUs: 4, CPUList: "7-9"}, []string{"7", "8-9"}, ""},
 		{"nothing near is allowed", dgx("a"), 2, Policy{GPUs: 4, CPUList: "0-3"}, []string{"0-3", "0-3"}, ""},
-		{"nothing near is known", unknown, 2, Policy{GPUs: 1}, []string{"0-7", ""}, "-bind-to gpu leaves ranks unbound: a does not tell which cores are near"},
-		{"no GPU", Host{Name: "c", Cores: cores(2)}, 2, Policy{}, []string{"", ""}, "-bind-to gpu leaves ranks unbound: c has no GPU"},
-		{"no cores", Host{Name: "c", Slots: 1, GPUs: gpus("0")}, 1, Policy{}, []string{""}, "binds nothing where the cores are not known: c"},
+		{"nothing near is known", unknown, 2, Policy{GPUs: 1}, []string{"0-7", ""},
+			"-bind-to gpu leaves ranks unbound: a does not tell which cores are near"},
+		{"no GPU", Host{Name: "c", Cores: cores(2)}, 2, Policy{}, []string{"", ""},
+			"-bind-to gpu leaves ranks unbound: c has no GPU"},
+		{"no cores", Host{Name: "c", Slots: 1, GPUs: gpus("0")}, 1, Policy{}, []string{""},
+			"binds nothing where the cores are not known: c"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,7 +176,8 @@ func TestBindingNearGPUs(t *testing.T) {
 					t.Errorf("rank %d is bound to %q, want %q", i, got, want)
 				}
 			}
-			if notes := strings.Join(p.Notes, "\n"); (notes != "") != (tt.note != "") || !strings.Contains(notes, tt.note) {
+			if notes := strings.Join(p.Notes, "\n"); (notes != "") != (tt.note != "") ||
+				!strings.Contains(notes, tt.note) {
 				t.Errorf("notes %q, want %q", notes, tt.note)
 			}
 		})
@@ -180,7 +195,8 @@ func TestSharingAGPUForOneProcessIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		output := strings.Join(slices.DeleteFunc(p.Notes, func(n string) bool { return !strings.Contains(n, "EXCLUSIVE_PROCESS") }), "")
+		output := strings.Join(slices.DeleteFunc(p.Notes,
+			func(n string) bool { return !strings.Contains(n, "EXCLUSIVE_PROCESS") }), "")
 		if (output != "") != (want != "") || !strings.Contains(output, "refused: "+want+";") && want != "" {
 			t.Errorf("%d ranks: %q, want %q in it", np, output, want)
 		}

@@ -170,7 +170,8 @@ func (m *mapper) size(prog int, cands []candidate) (int, error) {
 	np, prefix := m.programs[prog].NP, programPrefix(m.programs, prog)
 	if np == 0 {
 		if np = room; np == 0 {
-			return 0, fmt.Errorf("%sno slot is left for it (%s): want -np to say how many ranks share one", prefix, m.slotList(cands))
+			return 0, fmt.Errorf("%sno slot is left for it (%s): want -np to say how many ranks share one", prefix,
+				m.slotList(cands))
 		}
 		if np > MaxRanks-len(m.ranks) {
 			return 0, fmt.Errorf("%s%d slots: want -np, %d or less", prefix, np, MaxRanks-len(m.ranks))

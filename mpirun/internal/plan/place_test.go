@@ -191,7 +191,8 @@ func TestPlacementsThatCannotBeHad(t *testing.T) {
 		{"map=ppr:2:numa", "-np 5: 2 per numa on 1 hosts: want -np 4 or less, more hosts"},
 	}
 	for _, tt := range tests {
-		if _, err := Map([]Host{twoByFour()}, []Program{{NP: 5}}, policy(t, tt.flags)); err == nil || err.Error() != tt.want {
+		if _, err := Map([]Host{twoByFour()}, []Program{{NP: 5}}, policy(t, tt.flags)); err == nil ||
+			err.Error() != tt.want {
 			t.Errorf("%q: %v, want %s", tt.flags, err, tt.want)
 		}
 	}
@@ -220,7 +221,8 @@ func FuzzMap(f *testing.F) {
 	f.Add(5, 0, 8, 1, 2, 3, "map=package", "core", "fill", 0, "", false)
 	f.Add(9, 2, 8, 1, 2, 3, "map=package:span,nooversubscribe", "core", "", 0, "", false)
 	f.Add(9, 0, 4, 2, 4, 0, ":PE=2", "hwthread", "slot", 0, "1", true)
-	f.Fuzz(func(t *testing.T, np, slots, c, perCore, parts, quota int, mapBy, bindTo, rankBy string, perNode int, list string, hwthreads bool) {
+	f.Fuzz(func(t *testing.T, np, slots, c, perCore, parts, quota int, mapBy, bindTo, rankBy string, perNode int,
+		list string, hwthreads bool) {
 		bound := func(n, limit int) int { return max(0, n) % (limit + 1) }
 		c, perCore, parts = bound(c, 16), 1+bound(perCore, 2), 1+bound(parts, 4)
 		p := Policy{PerNode: bound(perNode, 9), CPUList: list, HWThreads: hwthreads, GPUs: bound(slots, 2)}
@@ -234,7 +236,8 @@ func FuzzMap(f *testing.F) {
 		p.RankBy, _ = ParseRankBy(rankBy)
 		var in []Host
 		for h := range 3 {
-			host := Host{Name: string(rune('a' + h)), Slots: bound(slots, 9) * h, Quota: bound(quota, 20), Numa: make([][]int, parts)}
+			host := Host{Name: string(rune('a' + h)), Slots: bound(slots, 9) * h, Quota: bound(quota, 20),
+				Numa: make([][]int, parts)}
 			for i := range c {
 				var core []int
 				for k := range perCore {
@@ -265,7 +268,8 @@ func checkBindings(t *testing.T, p *Plan) {
 	for node, h := range p.Hosts {
 		allowed, taken := allThreads(h.Cores), map[int]bool{}
 		n := len(p.Local[node])
-		disjoint := p.Policy.BindTo == BindAuto && p.Policy.Order != ByL3 && p.Policy.Order != ByNuma && p.Policy.Order != ByPackage && p.Policy.PE*n <= len(p.Policy.units(&h)) &&
+		disjoint := p.Policy.BindTo == BindAuto && p.Policy.Order != ByL3 && p.Policy.Order != ByNuma &&
+			p.Policy.Order != ByPackage && p.Policy.PE*n <= len(p.Policy.units(&h)) &&
 			n <= len(p.Policy.units(&h))
 		for _, rank := range p.Local[node] {
 			cpus := p.Ranks[rank].CPUs
@@ -284,7 +288,8 @@ func checkBindings(t *testing.T, p *Plan) {
 			if p.Policy.CPUList != "" && len(allowed) > 0 && cpus == nil {
 				t.Errorf("rank %d is not bound, and -cpu-list is %s", rank, p.Policy.CPUList)
 			}
-			if len(allowed) > 0 && cpus == nil && p.Policy.BindTo > BindNone && p.Policy.BindTo != BindGPU && n <= len(h.Cores) {
+			if len(allowed) > 0 && cpus == nil && p.Policy.BindTo > BindNone && p.Policy.BindTo != BindGPU &&
+				n <= len(h.Cores) {
 				t.Errorf("rank %d is not bound to a %s", rank, p.Policy.BindTo)
 			}
 		}

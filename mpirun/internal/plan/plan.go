@@ -145,7 +145,8 @@ func (p *Plan) enoughPlaces() error {
 	}
 	for node, ranks := range p.Local {
 		if len(ranks) > places {
-			return fmt.Errorf("%d ranks on %s: want %d or less on a host%s", len(ranks), p.Hosts[node].Name, places, with)
+			return fmt.Errorf("%d ranks on %s: want %d or less on a host%s", len(ranks), p.Hosts[node].Name,
+				places, with)
 		}
 	}
 	return nil
@@ -159,7 +160,8 @@ func check(hosts []Host, programs []Program, policy Policy) error {
 	if policy.PerNode < 0 || policy.PerNode > MaxRanks {
 		return fmt.Errorf("%d ranks per node: want 1 to %d", policy.PerNode, MaxRanks)
 	}
-	if policy.PE > 0 && policy.BindTo != BindAuto && policy.BindTo != BindNone && policy.BindTo != BindCore && policy.BindTo != BindHWThread {
+	if policy.PE > 0 && policy.BindTo != BindAuto && policy.BindTo != BindNone && policy.BindTo != BindCore &&
+		policy.BindTo != BindHWThread {
 		return fmt.Errorf("-map-by :PE=%d and -bind-to %s: want one of them", policy.PE, policy.BindTo)
 	}
 	for _, h := range hosts {

@@ -98,7 +98,8 @@ func TestMapPlacesRanks(t *testing.T) {
 		{"-N goes beyond slots", "a:1 b:1", "*", Policy{PerNode: 2}, "aabb"},
 		{"-N by node deals up to N", "a:4 b:4 c:1", "6", Policy{PerNode: 2, Order: ByNode}, "abcabc"},
 		{"-N keeps to max_slots", "a:1/1 b:4", "*", Policy{PerNode: 2}, "abb"},
-		{"-N with -nooversubscribe keeps to slots", "a:2 b:8", "6", Policy{PerNode: 4, NoOversubscribe: true}, "aabbbb"},
+		{"-N with -nooversubscribe keeps to slots", "a:2 b:8", "6",
+			Policy{PerNode: 4, NoOversubscribe: true}, "aabbbb"},
 		{"a host without slots counts one without known cores", "a b", "*", Policy{}, "ab"},
 		{"one rank", "a:4", "1", byNode, "a"},
 		{"programs continue where the last one stopped", "a:2 b:2", "1 2", Policy{}, "a ab"},
@@ -218,10 +219,12 @@ func TestMapSaysWhatWouldFit(t *testing.T) {
 		{"no slot left for a program without -np", "a:1 b:1", "2 *", Policy{},
 			"program 2 (./q): no slot is left for it (a 0, b 0): want -np to say how many ranks share one"},
 		{"too many ranks", "a:1", "1048577", Policy{}, "-np 1048577: want 1 to 1048576"},
-		{"too many ranks together", "a:1", "1048576 1", Policy{}, "program 2 (./q): -np 1: want 1048576 ranks or less in all"},
+		{"too many ranks together", "a:1", "1048576 1", Policy{},
+			"program 2 (./q): -np 1: want 1048576 ranks or less in all"},
 		{"too many slots", "a:1048576 b:1", "*", Policy{}, "1048577 slots: want -np, 1048576 or less"},
 		{"too many ranks on a host", "a:1", "1000000", Policy{}, "1000000 ranks on a: want 65536 or less on a host"},
-		{"too many ranks and spares on a host", "b:1 a:65500", "65500@1", Policy{Spares: 37}, "65500 ranks on a: want 65499 or less on a host with -spares 37"},
+		{"too many ranks and spares on a host", "b:1 a:65500", "65500@1", Policy{Spares: 37},
+			"65500 ranks on a: want 65499 or less on a host with -spares 37"},
 		{"negative ranks", "a:1", "-1", Policy{}, "-np -1: want 1 to 1048576"},
 		{"negative per node", "a:1", "1", Policy{PerNode: -1}, "-1 ranks per node: want 1 to 1048576"},
 		{"a host that is not there", "a:1", "1@1", Policy{}, "host 1 of 1"},
@@ -249,17 +252,23 @@ func TestNotesReportOversubscriptionAndIdleHosts(t *testing.T) {
 		want                  []string
 	}{
 		{"nothing to say", "a:2 b:2", "3", Policy{}, nil},
-		{"more ranks than slots", "a:2 b:1", "6", Policy{}, []string{"a has 4 ranks on 2 slots, b has 2 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
+		{"more ranks than slots", "a:2 b:1", "6", Policy{},
+			[]string{"a has 4 ranks on 2 slots, b has 2 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
 		{"an idle host", "a:2 b:2", "2", Policy{}, []string{"no rank on b: -map-by node would use it"}},
 		{"idle hosts", "a:2 b:2 c:2", "3", Policy{Order: ByNode}, nil},
 		{"fewer ranks than hosts", "a:2 b:2 c:2", "2", Policy{}, []string{"no rank on b, c: -np 6 would use them"}},
-		{"fewer ranks than hosts by node", "a:2 b:2 c:2", "2", Policy{Order: ByNode}, []string{"no rank on c: -np 6 would use it"}},
-		{"-N with too few ranks", "a:2 b:2 c:2", "2", Policy{PerNode: 2}, []string{"no rank on b, c: -np 6 would use them"}},
-		{"-N with enough ranks", "a:2 b:2 c:2", "4", Policy{PerNode: 2}, []string{"no rank on c: -map-by node would use it"}},
+		{"fewer ranks than hosts by node", "a:2 b:2 c:2", "2", Policy{Order: ByNode},
+			[]string{"no rank on c: -np 6 would use it"}},
+		{"-N with too few ranks", "a:2 b:2 c:2", "2", Policy{PerNode: 2},
+			[]string{"no rank on b, c: -np 6 would use them"}},
+		{"-N with enough ranks", "a:2 b:2 c:2", "4", Policy{PerNode: 2},
+			[]string{"no rank on c: -map-by node would use it"}},
 		{"hosts that no program may use are not idle", "a:2 b:2 c:2", "2@0", Policy{}, nil},
 		{"several programs", "a:2 b:2", "1 1", Policy{}, []string{"no rank on b: -map-by node would use it"}},
-		{"several programs with too few ranks", "a:2 b:2 c:2", "1 1", Policy{}, []string{"no rank on b, c: more ranks would use them"}},
-		{"both", "a:1/4 b:1", "3@0 1@0,1=1", Policy{}, []string{"a has 3 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
+		{"several programs with too few ranks", "a:2 b:2 c:2", "1 1", Policy{},
+			[]string{"no rank on b, c: more ranks would use them"}},
+		{"both", "a:1/4 b:1", "3@0 1@0,1=1", Policy{},
+			[]string{"a has 3 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -289,7 +298,8 @@ func TestOversubscriptionIsOfProcessors(t *testing.T) {
 		{"more than processors", Host{Slots: 1, Cores: threads}, 5, Policy{}, "h has 5 ranks on 4 processors "},
 		{"as many as the slots that the user names", Host{Slots: 6, Cores: threads}, 6, Policy{}, ""},
 		{"more than those", Host{Slots: 6, Cores: threads}, 7, Policy{}, "h has 7 ranks on 4 processors "},
-		{"a control group's time", Host{Slots: 1, Cores: threads, Quota: 2}, 3, Policy{}, "h has 3 ranks on 2 processors "},
+		{"a control group's time", Host{Slots: 1, Cores: threads, Quota: 2}, 3, Policy{},
+			"h has 3 ranks on 2 processors "},
 		{"cores are not known", Host{Slots: 2}, 3, Policy{}, "h has 3 ranks on 2 slots "},
 		{"asked for", Host{Slots: 1, Cores: threads}, 5, Policy{Oversubscribe: true}, ""},
 	} {
@@ -298,7 +308,8 @@ func TestOversubscriptionIsOfProcessors(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if output := strings.Join(p.Notes, "; "); (output != "") != (tt.want != "") || !strings.HasPrefix(output, tt.want) {
+		if output := strings.Join(p.Notes, "; "); (output != "") != (tt.want != "") ||
+			!strings.HasPrefix(output, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, output, tt.want)
 		}
 	}

@@ -22,12 +22,15 @@ func TestSetMapBy(t *testing.T) {
 		{"l3cache", Policy{}, Policy{Order: ByL3}},
 		{"ppr:2:L3CACHE", Policy{}, Policy{Order: ByL3, PerDomain: 2}},
 		{"socket:PE=2", Policy{}, Policy{Order: ByPackage, PE: 2}},
-		{":pe=4:oversubscribe", Policy{Order: ByNode, NoOversubscribe: true}, Policy{Order: ByNode, PE: 4, Oversubscribe: true}},
+		{":pe=4:oversubscribe", Policy{Order: ByNode, NoOversubscribe: true},
+			Policy{Order: ByNode, PE: 4, Oversubscribe: true}},
 		{"node:PE=1,OVERSUBSCRIBE", Policy{}, Policy{Order: ByNode, PE: 1, Oversubscribe: true}},
-		{"socket:SPAN,PE=2:nooversubscribe", Policy{}, Policy{Order: ByPackage, Span: true, PE: 2, NoOversubscribe: true}},
+		{"socket:SPAN,PE=2:nooversubscribe", Policy{},
+			Policy{Order: ByPackage, Span: true, PE: 2, NoOversubscribe: true}},
 		{"ppr:2:numa", Policy{}, Policy{Order: ByNuma, PerDomain: 2}},
 		{"ppr:1:socket:pe=8", Policy{PerNode: 3}, Policy{Order: ByPackage, PerDomain: 1, PE: 8, PerNode: 3}},
-		{"ppr:2:node:nooversubscribe", Policy{BindTo: BindCore}, Policy{PerNode: 2, NoOversubscribe: true, BindTo: BindCore}},
+		{"ppr:2:node:nooversubscribe", Policy{BindTo: BindCore},
+			Policy{PerNode: 2, NoOversubscribe: true, BindTo: BindCore}},
 	}
 	for _, tt := range tests {
 		p := tt.from
@@ -70,7 +73,8 @@ func TestParseBindTo(t *testing.T) {
 		want BindTo
 	}{
 		{"auto", BindAuto}, {"none", BindNone}, {"core", BindCore}, {"numa", BindNuma}, {"L3cache", BindL3},
-		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"gpu", BindGPU}, {"package", BindPackage}, {"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
+		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"gpu", BindGPU}, {"package", BindPackage},
+		{"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err != nil || got != tt.want {

@@ -51,7 +51,8 @@ func ParseRankfile(name string, text []byte) (*Rankfile, error) {
 	slices.SortFunc(f.ranks, func(a, b rankLine) int { return cmp.Or(a.rank-b.rank, a.line-b.line) })
 	for i, r := range f.ranks {
 		if r.rank != i {
-			return nil, fmt.Errorf("%s:%d: rank %d: want each rank from 0 to %d once", name, r.line, r.rank, len(f.ranks)-1)
+			return nil, fmt.Errorf("%s:%d: rank %d: want each rank from 0 to %d once", name, r.line, r.rank,
+				len(f.ranks)-1)
 		}
 	}
 	if len(f.ranks) == 0 {
@@ -174,7 +175,8 @@ func (m *mapper) byRankfile() error {
 			p.NP = len(f.ranks) - len(m.ranks)
 		}
 		if left := len(f.ranks) - len(m.ranks); p.NP > left || p.NP == 0 {
-			return fmt.Errorf("%s-np %d: %s has lines for %s: want -np %d or less", programPrefix(m.programs, prog), p.NP, f.name, count(left, "rank"), left)
+			return fmt.Errorf("%s-np %d: %s has lines for %s: want -np %d or less", programPrefix(m.programs, prog),
+				p.NP, f.name, count(left, "rank"), left)
 		}
 		for range p.NP {
 			r := f.ranks[len(m.ranks)]
@@ -193,7 +195,8 @@ func (m *mapper) byRankfile() error {
 	}
 	for i, h := range m.hosts {
 		if m.policy.NoOversubscribe && m.load[i] > h.Slots {
-			return fmt.Errorf("%s: %s on %s of %s: want no -nooversubscribe", f.name, count(m.load[i], "rank"), count(h.Slots, "slot"), h.Name)
+			return fmt.Errorf("%s: %s on %s of %s: want no -nooversubscribe", f.name, count(m.load[i], "rank"),
+				count(h.Slots, "slot"), h.Name)
 		}
 	}
 	return nil
@@ -242,5 +245,6 @@ func coresOf(h *Host, pkg int) [][]int {
 	case pkg >= len(h.Packages):
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(h.Cores), func(threads []int) bool { return !slices.Contains(h.Packages[pkg], threads[0]) })
+	return slices.DeleteFunc(slices.Clone(h.Cores),
+		func(threads []int) bool { return !slices.Contains(h.Packages[pkg], threads[0]) })
 }

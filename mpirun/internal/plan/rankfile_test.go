@@ -62,7 +62,8 @@ func TestRankfilesSayTheirHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := hostfile.ParseList("-H", f.HostList())
-	if want := []hostfile.Host{{Name: "2001:db8::5", Slots: 2}, {Name: "fe80::1%eth0", Slots: 1}}; err != nil || !slices.Equal(list.Hosts, want) {
+	if want := []hostfile.Host{{Name: "2001:db8::5", Slots: 2}, {Name: "fe80::1%eth0", Slots: 1}}; err != nil ||
+		!slices.Equal(list.Hosts, want) {
 		t.Errorf("%q: %+v, %v; want %+v", f.HostList(), list.Hosts, err, want)
 	}
 }
@@ -151,7 +152,8 @@ func TestRoundsGoOnAtTheFirstHost(t *testing.T) {
 }
 
 func FuzzParseRankfile(f *testing.F) {
-	for _, s := range []string{"rank 0=a slot=1:0-2\n", "rank 0=+n0 slot=0:*,1:1\n# x\nrank 1=b", "rank 0 = a slot = 0,1"} {
+	for _, s := range []string{"rank 0=a slot=1:0-2\n", "rank 0=+n0 slot=0:*,1:1\n# x\nrank 1=b",
+		"rank 0 = a slot = 0,1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -161,7 +163,8 @@ func FuzzParseRankfile(f *testing.F) {
 		}
 		h := twoByFour()
 		h.Name = "a"
-		if p, err := Map([]Host{h}, []Program{{}}, Policy{Rankfile: file}); err == nil && len(p.Ranks) != len(file.ranks) {
+		if p, err := Map([]Host{h}, []Program{{}}, Policy{Rankfile: file}); err == nil &&
+			len(p.Ranks) != len(file.ranks) {
 			t.Errorf("%q: %d ranks of %d", text, len(p.Ranks), len(file.ranks))
 		}
 	})

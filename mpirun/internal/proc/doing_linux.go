@@ -102,7 +102,8 @@ func Times(pid int) string {
 	}
 	now, _ := strconv.ParseFloat(up, 64)
 	age := time.Duration(now*float64(time.Second)) - ticks(f, begun)
-	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(f, utime)+ticks(f, stime))
+	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond),
+		ticks(f, utime)+ticks(f, stime))
 }
 
 // PythonStack returns the output of py-spy about a Python program, if py-spy is in the program's
@@ -157,7 +158,8 @@ func Threads(pid int) string {
 
 // stateNames are the letters of /proc/PID/stat.
 var stateNames = map[byte]string{
-	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
+	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger",
+	'Z': "ended",
 }
 
 // threadState returns the state of one thread: "sleeping in pipe_read".

@@ -57,7 +57,8 @@ func framesOf(ctx context.Context, gdb string, pid int) string {
 	if err != nil {
 		return "gdb: " + err.Error() + "\n"
 	}
-	cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", strconv.Itoa(pid), "-x", script.Name())
+	cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", strconv.Itoa(pid),
+		"-x", script.Name())
 	cmd.WaitDelay = framesTime / 10
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -70,7 +70,8 @@ func lock(dir string) (fd int, held bool) {
 		return -1, false
 	}
 	var mine, there unix.Stat_t
-	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || unix.Fstat(fd, &mine) != nil || unix.Stat(dir, &there) != nil || mine.Ino != there.Ino {
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || unix.Fstat(fd, &mine) != nil ||
+		unix.Stat(dir, &there) != nil || mine.Ino != there.Ino {
 		unix.Close(fd)
 		return -1, false
 	}
@@ -155,7 +156,8 @@ func RemoveGroupOf(agent int) {
 // removeIn kills the rest of a group, waits for dying processes, a second at most, and removes
 // the group.
 func removeIn(dir string) {
-	for deadline := time.Now().Add(time.Second); removeTree(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Second); removeTree(dir) == unix.EBUSY &&
+		time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		kill(dir)
 	}
 }

@@ -158,7 +158,8 @@ func endAll(agent int) int {
 			case ws.Exited():
 				status = ws.ExitStatus()
 			case ws.Signaled():
-				fmt.Fprintf(stdio.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(), ws.Signal())
+				fmt.Fprintf(stdio.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(),
+					ws.Signal())
 			}
 		}
 		SignalBelow(unix.SIGKILL, nil)

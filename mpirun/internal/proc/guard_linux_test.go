@@ -21,7 +21,8 @@ func TestAnAgentThatBreaksItsPromiseIsSilent(t *testing.T) {
 			Promise(watchdog, time.Hour)
 			Promise(watchdog, promise)
 		}, 0, true},
-		{"gets no processor for longer than it has promised", func(watchdog int) { Promise(watchdog, promise) }, 2 * looks, false},
+		{"gets no processor for longer than it has promised", func(watchdog int) { Promise(watchdog, promise) },
+			2 * looks, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var words, channel [2]int

@@ -69,7 +69,8 @@ func TestAWalkFindsTheFramesOfAProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		bufio.NewReader(out).ReadString('\n')
-		for deadline := time.Now().Add(time.Minute); statOf(dirOf(cmd.Process.Pid))[0] != "S" && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); statOf(dirOf(cmd.Process.Pid))[0] != "S" &&
+			time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond) // nothing tells
 		}
 		if got := walk(cmd.Process.Pid); !regexp.MustCompile(want).MatchString(got) {

@@ -65,7 +65,8 @@ func (in *intake) Find(l *ctl.Launch, dir string) {
 	}
 	for _, d := range dirs {
 		for i, f := range l.Files {
-			in.wanted = append(in.wanted, item{File: f, number: in.programs + i, places: []string{filepath.Join(d, filepath.Base(f.Name))}})
+			in.wanted = append(in.wanted, item{File: f, number: in.programs + i,
+				places: []string{filepath.Join(d, filepath.Base(f.Name))}})
 		}
 	}
 }
@@ -82,7 +83,8 @@ func (in *intake) FindMPI(l *ctl.Launch) {
 	}
 	sum := fmt.Sprintf("%x", all.Sum(nil))
 	for i, f := range l.MPI {
-		in.wanted = append(in.wanted, item{File: f, number: in.programs + len(l.Files) + i, program: true, places: cachePaths(sum, f.Name)})
+		in.wanted = append(in.wanted, item{File: f, number: in.programs + len(l.Files) + i, program: true,
+			places: cachePaths(sum, f.Name)})
 	}
 }
 

@@ -49,7 +49,8 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 		}
 	}
 	begin := func() (*intake, error) {
-		in := &intake{item: item{File: ctl.File{Name: "prog", Mode: 0o700}, program: true, places: cachePaths("5", "prog")}}
+		in := &intake{item: item{File: ctl.File{Name: "prog", Mode: 0o700}, program: true,
+			places: cachePaths("5", "prog")}}
 		_, err := in.begin()
 		return in, err
 	}
@@ -71,7 +72,8 @@ func TestPreloadContinuesToTheNextFolder(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", cache)
 	t.Setenv("TMPDIR", tmp)
 	text := "the program"
-	program := ctl.Program{Argv: []string{"prog"}, Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text))}
+	program := ctl.Program{Argv: []string{"prog"}, Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))),
+		Size: int64(len(text))}
 	in := &intake{}
 	in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/")
 	first := ctl.Want{Item: 0}
@@ -99,7 +101,8 @@ func fetching(t *testing.T, dir string, contents ...string) *intake {
 	t.Helper()
 	l := &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{{Argv: []string{"prog"}, Wdir: dir}}}
 	for i, c := range contents {
-		l.Files = append(l.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
+		l.Files = append(l.Files, ctl.File{Name: fmt.Sprint("file", i),
+			Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
 	}
 	in := &intake{}
 	in.Find(l, "/")

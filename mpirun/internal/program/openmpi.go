@@ -9,7 +9,8 @@ import (
 // IsOpenMPI reports whether a library, like libmpi.so.40.30.4, belongs to Open MPI.
 func IsOpenMPI(lib string) bool {
 	name, version := nameAndVersion(lib)
-	known := strings.HasPrefix(name, "libmpi_usempi") || slices.Contains([]string{"libmpi", "libmpi_cxx", "libmpi_mpifh", "liboshmem"}, name)
+	known := strings.HasPrefix(name, "libmpi_usempi") ||
+		slices.Contains([]string{"libmpi", "libmpi_cxx", "libmpi_mpifh", "liboshmem"}, name)
 	return known && version >= 0 && version != mpichVersion
 }
 

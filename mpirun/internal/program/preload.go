@@ -75,7 +75,8 @@ func (o *Offer) addMPI(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	for _, lib := range append([]string{filepath.Join(dir, mpiCore)}, librariesIn(filepath.Join(dir, "*", "libmpi*.so*"))...) {
+	for _, lib := range append([]string{filepath.Join(dir, mpiCore)},
+		librariesIn(filepath.Join(dir, "*", "libmpi*.so*"))...) {
 		f, sum, size, err := openSummed(lib)
 		if err != nil {
 			return err

@@ -33,7 +33,8 @@ func TestAgentsGetThePiecesTheyAskFor(t *testing.T) {
 	defer o.Close()
 	l := &ctl.Launch{Programs: make([]ctl.Program, 1)}
 	o.Describe(l)
-	if want := (ctl.File{Name: "data", Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text)), Mode: 0o700}); len(l.Files) != 1 || l.Files[0] != want || l.Programs[0].Size != 10 {
+	if want := (ctl.File{Name: "data", Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text)),
+		Mode: 0o700}); len(l.Files) != 1 || l.Files[0] != want || l.Programs[0].Size != 10 {
 		t.Errorf("%+v, %+v; want %+v and a program of 10 bytes", l.Programs, l.Files, want)
 	}
 	for _, tt := range []struct {

@@ -127,7 +127,8 @@ func (p *Program) StartError(err error) error {
 		err = syscall.EISDIR
 	case errors.Is(err, syscall.ENOEXEC):
 		err = fmt.Errorf("%w (%s)", err, p.format())
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE),
+		errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("cannot start %q: %w", p.Argv[0], err) // the machine's limits, not the program
 	}
 	return cannotRun{fmt.Errorf("cannot run %q: %w", p.Argv[0], err)}

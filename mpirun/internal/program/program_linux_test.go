@@ -61,7 +61,8 @@ func TestStatusDistinguishesMissingFromForbidden(t *testing.T) {
 		syscall.EPERM: 125, syscall.ENOENT: 125, errors.New("x"): 125, // of something else than the program
 	}
 	for errno, want := range map[syscall.Errno]int{
-		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.EACCES: 126, syscall.ENOEXEC: 126, syscall.EPERM: 126, syscall.EAGAIN: 125,
+		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.EACCES: 126, syscall.ENOEXEC: 126, syscall.EPERM: 126,
+		syscall.EAGAIN: 125,
 	} {
 		p := &Program{Path: "/none", Argv: []string{"none"}}
 		tests[fmt.Errorf("first: %w", p.StartError(errno))] = want
@@ -111,14 +112,19 @@ func TestAMissingScriptIsFoundBeforePythonRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, missing := range map[string]string{
-		"python3 -u none.py a": "none.py", "python3.11 /none/x": "/none/x", "/usr/bin/python3 -W error -um gompi_torch none.py": "",
-		"python3 -u -m gompi_torch none.py": "none.py", "python3 -m gompi_torch -m none": "", "python3 -X dev -W ignore none.py": "none.py",
-		"python3 -Xdev none.py": "none.py", "python3 here.py none.py": "", "python3 -c none.py": "", "python3 -m none.py": "", "python3": "",
-		"python3 - none.py": "", "python3 --version none.py": "", "python3 -W": "", "bash none.py": "", "pythonx none.py": "",
+		"python3 -u none.py a": "none.py", "python3.11 /none/x": "/none/x",
+		"/usr/bin/python3 -W error -um gompi_torch none.py": "",
+		"python3 -u -m gompi_torch none.py":                 "none.py", "python3 -m gompi_torch -m none": "",
+		"python3 -X dev -W ignore none.py": "none.py",
+		"python3 -Xdev none.py":            "none.py", "python3 here.py none.py": "", "python3 -c none.py": "",
+		"python3 -m none.py": "", "python3": "",
+		"python3 - none.py": "", "python3 --version none.py": "", "python3 -W": "", "bash none.py": "",
+		"pythonx none.py": "",
 	} {
 		p := &Program{Argv: strings.Fields(line), Dir: dir}
 		err := p.missingScript()
-		if (err != nil) != (missing != "") || err != nil && (!strings.Contains(err.Error(), strconv.Quote(missing)) || Status(err) != notFound) {
+		if (err != nil) != (missing != "") ||
+			err != nil && (!strings.Contains(err.Error(), strconv.Quote(missing)) || Status(err) != notFound) {
 			t.Errorf("%s: %v, want that %q is missing", line, err, missing)
 		}
 	}

@@ -32,7 +32,8 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add([]byte(`{"message": {"message": "a\nb", "extraInfo": {"py_callstack": "s", "timestamp": "1"}}}`))
 	f.Add([]byte(`{"message": "a", "timestamp": -1e999}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r := readRecord(data); len(r.Message) > maxMessage+len(more) || strings.Contains(r.Message, "\n") || r.Before < 0 {
+		if r := readRecord(data); len(r.Message) > maxMessage+len(more) || strings.Contains(r.Message, "\n") ||
+			r.Before < 0 {
 			t.Errorf("%q: %+v", data, r)
 		}
 	})
@@ -56,7 +57,8 @@ func TestARecordIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, ok := records.Take(3)
-			if ok != tt.want || ok && (r.Message != "E: no data" || r.Stack != "frames\nE: no data\n" || r.Before > time.Now().UnixNano()) {
+			if ok != tt.want || ok && (r.Message != "E: no data" || r.Stack != "frames\nE: no data\n" ||
+				r.Before > time.Now().UnixNano()) {
 				t.Errorf("%v %+v, want %v, and the time of the file", ok, r, tt.want)
 			}
 			records.Remove(4)

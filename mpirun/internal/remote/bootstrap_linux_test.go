@@ -120,7 +120,8 @@ func TestWhatIsUsedIsNotRemoved(t *testing.T) {
 	run("used")
 	run("new")
 	if folder("used") == "" || folder("new") == "" || folder("unused") != "" {
-		t.Errorf("used in %q, new in %q, unused in %q; want all but the last", folder("used"), folder("new"), folder("unused"))
+		t.Errorf("used in %q, new in %q, unused in %q; want all but the last", folder("used"), folder("new"),
+			folder("unused"))
 	}
 	if _, err := os.Stat(socket); err != nil {
 		t.Errorf("%v; want that sockets stay", err)
@@ -141,12 +142,15 @@ func TestWhatOthersCanWriteIsNotUsed(t *testing.T) {
 			own := filepath.Join(cache, fmt.Sprintf("gompi-%d", os.Getuid()))
 			build := filepath.Join(own, me.build)
 			planted := "#!/bin/sh\necho planted\n"
-			err := errors.Join(os.MkdirAll(build, 0o700), os.WriteFile(filepath.Join(build, me.name), []byte(planted), 0o700), os.Chmod(filepath.Join(own, below), mode))
+			err := errors.Join(os.MkdirAll(build, 0o700),
+				os.WriteFile(filepath.Join(build, me.name), []byte(planted), 0o700),
+				os.Chmod(filepath.Join(own, below), mode))
 			if err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command("sh", "-c", me.command("", true))
-			cmd.Env, cmd.Stdin = append(os.Environ(), "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp), strings.NewReader(program)
+			cmd.Env, cmd.Stdin = append(os.Environ(), "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp),
+				strings.NewReader(program)
 			out, err := cmd.CombinedOutput()
 			want := "runs\n"
 			if mode == 0o755 {

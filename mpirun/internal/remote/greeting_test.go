@@ -11,7 +11,8 @@ import (
 )
 
 func TestWhatALoginPrintsFirstDoesNoHarm(t *testing.T) {
-	for _, before := range []string{"", "Welcome.\n", "no newline", "\x00", "\x00gompi", "\x00go\x00gompi\n", strings.Repeat("x", maxGreeting-100)} {
+	for _, before := range []string{"", "Welcome.\n", "no newline", "\x00", "\x00gompi", "\x00go\x00gompi\n",
+		strings.Repeat("x", maxGreeting-100)} {
 		r := strings.NewReader(before + ctl.Magic + "rest")
 		got, err := readGreeting(r)
 		rest, _ := io.ReadAll(r)
@@ -19,7 +20,8 @@ func TestWhatALoginPrintsFirstDoesNoHarm(t *testing.T) {
 			t.Errorf("after %.20q: %q, %v, and then %q; want the magic, and then the rest", before, got, err, rest)
 		}
 	}
-	if got, err := readGreeting(strings.NewReader(strings.Repeat("y\n", maxGreeting))); err == nil || !strings.Contains(err.Error(), `"y\ny`) {
+	if got, err := readGreeting(strings.NewReader(strings.Repeat("y\n", maxGreeting))); err == nil ||
+		!strings.Contains(err.Error(), `"y\ny`) {
 		t.Errorf("of what is no agent: %q, %v; want an error that quotes it", got, err)
 	}
 }
@@ -29,7 +31,8 @@ func FuzzGreeting(f *testing.F) {
 	f.Add([]byte(lineMachine + "vax\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := readGreeting(bytes.NewReader(data))
-		if err == nil && (!strings.HasPrefix(got, "\x00gompi ") || !strings.HasSuffix(got, "\n") || !bytes.Contains(data, []byte(got))) {
+		if err == nil && (!strings.HasPrefix(got, "\x00gompi ") || !strings.HasSuffix(got, "\n") ||
+			!bytes.Contains(data, []byte(got))) {
 			t.Errorf("%q: %q", data, got)
 		}
 	})
@@ -43,7 +46,8 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	me.path = t.TempDir() + `/it's "$HOME" \ gompirun`
-	if out, err := exec.Command("sh", "-c", `printf '#!/bin/sh\necho "$@"\n' >"$0" && chmod 755 "$0"`, me.path).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", `printf '#!/bin/sh\necho "$@"\n' >"$0" && chmod 755 "$0"`,
+		me.path).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err := exec.Command("sh", "-c", me.command("", false)).CombinedOutput()

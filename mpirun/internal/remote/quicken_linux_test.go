@@ -36,7 +36,9 @@ func TestQuickenReachesTheSocketsOfAProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := 0
-		if cerr := raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY) }); cerr != nil || err != nil {
+		if cerr := raw.Control(func(fd uintptr) {
+			value, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY)
+		}); cerr != nil || err != nil {
 			t.Fatal(cerr, err)
 		}
 		return value == 0

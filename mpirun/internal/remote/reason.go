@@ -22,7 +22,8 @@ func reason(via, how string, status int, stderr, stdout string) string {
 			own, others = stderr, "" // no ssh, or a new version: its own messages name the host, too
 		}
 		if last := lastLines(own, ""); last != "" {
-			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(stdout, "; the host says: ")
+			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(stdout,
+				"; the host says: ")
 		}
 	}
 	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(stderr, ": "), lastLines(stdout, "; the host says: "))
@@ -69,7 +70,8 @@ func withRemedy(last, stderr string) string {
 		if command := removeKey.FindString(stderr); command != "" {
 			remove = strings.TrimSpace(command)
 		}
-		remedy += ": if it has been installed anew, remove that (" + remove + ") and log in by hand once; else another machine may answer in its place"
+		remedy += ": if it has been installed anew, remove that (" + remove +
+			") and log in by hand once; else another machine may answer in its place"
 	case strings.Contains(last, "Host key verification failed"):
 		remedy = "want its key in known_hosts: log in by hand once"
 	case isDropped(stderr):
@@ -85,7 +87,8 @@ func withRemedy(last, stderr string) string {
 func isDropped(stderr string) bool {
 	own, _ := split(stderr)
 	last := lastLines(own, "")
-	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
+	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") ||
+		strings.HasPrefix(last, "Connection closed by ")
 }
 
 // longestWords is the most bytes shown of a line.
@@ -113,7 +116,8 @@ func lastLines(text, lead string) string {
 // line, or a consequence of an earlier line.
 func idle(line string) bool {
 	hasText := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
-	return !hasText || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
+	return !hasText || strings.HasPrefix(line, "Warning: Permanently added") ||
+		strings.HasSuffix(line, "lacks support for cpu binding") ||
 		strings.HasSuffix(line, "UNKNOWN port 65535") || strings.HasPrefix(line, "stdio forwarding failed") ||
 		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // known
 }

@@ -81,9 +81,11 @@ func srunArgs(job, node, gres, command string) []string {
 // the step to one task's share of the node or a part of the GPUs, or redirect its output. The
 // last line describes the user's login to this host.
 var notForSrun = []string{
-	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
+	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE",
+	"SLURM_NTASKS_PER_SOCKET",
 	"SLURM_NTASKS_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
-	"SLURM_GPU_BIND", "SLURM_TRES_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_HINT", "SLURM_CPU_BIND", "SLURM_EXACT", "SLURM_EXCLUSIVE",
+	"SLURM_GPU_BIND", "SLURM_TRES_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_HINT", "SLURM_CPU_BIND", "SLURM_EXACT",
+	"SLURM_EXCLUSIVE",
 	"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_MULTI_PROG",
 	"SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY",
 }
@@ -103,7 +105,8 @@ func srunEnv(env []string) []string {
 func countsGPUs(env []string) bool {
 	return slices.ContainsFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return name == "SLURM_NTASKS_PER_GPU" || strings.HasPrefix(name, "SLURM_GPUS") && name != "SLURM_GPUS_PER_NODE" && name != "SLURM_GPUS_ON_NODE"
+		return name == "SLURM_NTASKS_PER_GPU" ||
+			strings.HasPrefix(name, "SLURM_GPUS") && name != "SLURM_GPUS_PER_NODE" && name != "SLURM_GPUS_ON_NODE"
 	})
 }
 

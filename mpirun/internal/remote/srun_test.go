@@ -33,7 +33,8 @@ func FuzzGRES(f *testing.F) {
 	f.Add("Nodes=a GRES=)gpu(:2)")
 	f.Fuzz(func(t *testing.T, text string) {
 		for node, gres := range parseGRES(text) {
-			if node == "" || gres == "" || strings.ContainsAny(gres, " \n()") && strings.Count(text, ")") == strings.Count(text, "(") {
+			if node == "" || gres == "" || strings.ContainsAny(gres, " \n()") &&
+				strings.Count(text, ")") == strings.Count(text, "(") {
 				t.Errorf("%q: %q has %q", text, node, gres)
 			}
 		}
@@ -43,7 +44,8 @@ func FuzzGRES(f *testing.F) {
 // A job's options describe the whole job; the step of an agent is to have all
 // of its node, and to write to nothing but the channel.
 func TestSrunDoesNotGetTheJobsOptions(t *testing.T) {
-	in := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS=4", "SLURM_LABELIO=1", "SSH_CONNECTION=10.0.0.1 2 10.0.0.2 22", "SLURM_GPUS_ON_NODE=2"}
+	in := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS=4", "SLURM_LABELIO=1",
+		"SSH_CONNECTION=10.0.0.1 2 10.0.0.2 22", "SLURM_GPUS_ON_NODE=2"}
 	want := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_GPUS_ON_NODE=2", "SLURM_OVERLAP=1"}
 	if got := srunEnv(in); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

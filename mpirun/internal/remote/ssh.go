@@ -176,7 +176,8 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, e
 	stderr := agent.stderrEnd()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastLines(stderr, ": "), lastLines(greeting, "; the host says: "))
+		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastLines(stderr, ": "),
+			lastLines(greeting, "; the host says: "))
 	case err != io.EOF:
 		return nil, err
 	}

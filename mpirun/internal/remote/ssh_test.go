@@ -15,7 +15,8 @@ func TestUsersOptionsComeBeforeOurs(t *testing.T) { synctest.Test(t, usersOption
 
 // In a bubble no time goes by.
 func usersOptionsComeBeforeOurs(t *testing.T) {
-	s, err := NewSSH([]string{"/usr/bin/ssh", "-i", "key", "-o", "ConnectTimeout=1"}, "docker exec -i c gompirun", false)
+	s, err := NewSSH([]string{"/usr/bin/ssh", "-i", "key", "-o", "ConnectTimeout=1"},
+		"docker exec -i c gompirun", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func usersOptionsComeBeforeOurs(t *testing.T) {
 
 // Users' variables for their programs must not break ssh, and nothing may ask.
 func TestSSHIsNotGivenWhatBreaksIt(t *testing.T) {
-	got := environment([]string{"A=b", "LD_LIBRARY_PATH=/opt/cuda", "LD_PRELOAD=x.so", "SSH_AUTH_SOCK=/s", "SSH_ASKPASS=/bin/ask"})
+	got := environment([]string{"A=b", "LD_LIBRARY_PATH=/opt/cuda", "LD_PRELOAD=x.so", "SSH_AUTH_SOCK=/s",
+		"SSH_ASKPASS=/bin/ask"})
 	if want := []string{"A=b", "SSH_AUTH_SOCK=/s", "SSH_ASKPASS_REQUIRE=never"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

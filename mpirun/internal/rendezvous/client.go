@@ -174,7 +174,8 @@ func (g *Client) receive() (message, error) {
 			return m, err
 		}
 		if missing == missedBeats {
-			return nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", missedBeats*g.beat)
+			return nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut",
+				missedBeats*g.beat)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (s *logLines) text() string {
 
 func offer(node, least, most int) *Offer {
 	return &Offer{Version: "1", JobName: "job", Least: least, Most: most, Node: node, Host: fmt.Sprintf("h%d", node),
-		Ranks: "2", Program: ctl.Program{Argv: []string{"prog", ""}, Env: []string{"A=1"}, Wdir: "/w"}, Environ: []string{"PATH=/bin"}}
+		Ranks: "2", Program: ctl.Program{Argv: []string{"prog", ""}, Env: []string{"A=1"}, Wdir: "/w"},
+		Environ: []string{"PATH=/bin"}}
 }
 
 func host(t *testing.T, least, most int) (*Server, *logLines) {
@@ -151,7 +152,8 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 		t.Fatalf("%d nodes, %v; want 2", len(nodes), err)
 	}
 	if nodes[0].Offer.Node != 1 || nodes[1].Offer.Node != 2 || nodes[0].Address() != "127.0.0.1" {
-		t.Errorf("nodes %+v and %+v, reached from %s; want 1 and 2 in order", nodes[0].Offer, nodes[1].Offer, nodes[0].Address())
+		t.Errorf("nodes %+v and %+v, reached from %s; want 1 and 2 in order", nodes[0].Offer, nodes[1].Offer,
+			nodes[0].Address())
 	}
 	for range 2 {
 		for _, n := range nodes {
@@ -398,7 +400,8 @@ func TestANodeGivesUpASilentNode0(t *testing.T) {
 }
 
 func TestTokensAreLong(t *testing.T) {
-	for text, want := range map[string]bool{"": false, "short\n": false, "               x": false, " 0123456789abcdef\n": true} {
+	for text, want := range map[string]bool{"": false, "short\n": false, "               x": false,
+		" 0123456789abcdef\n": true} {
 		got, err := CheckToken([]byte(text))
 		if (err == nil) != want || want && string(got) != strings.TrimSpace(text) {
 			t.Errorf("%q: %q, %v", text, got, err)
@@ -407,7 +410,8 @@ func TestTokensAreLong(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, m := range []message{offer(-1, 2, 3), &welcome{time.Second}, &refused{"why"}, &agentData{[]byte("data")}, &agentEnded{"how"}, &signalled{9}, &End{7, "end"}} {
+	for _, m := range []message{offer(-1, 2, 3), &welcome{time.Second}, &refused{"why"}, &agentData{[]byte("data")},
+		&agentEnded{"how"}, &signalled{9}, &End{7, "end"}} {
 		frame := protocol.Append(nil, m)
 		f.Add(frame[4], frame[5:])
 	}
@@ -476,7 +480,8 @@ func TestUnprovenConnectionsAreBounded(t *testing.T) {
 	}
 	wellEnded(t, nodes[0], right)
 	if n := strings.Count(output.text(), "came to the rendezvous"); n < 1 || n > 12 {
-		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, output.text())
+		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n,
+			silent+rude, output.text())
 	}
 	if want := ": it was turned away, 4 so far (the next line of this kind comes at 8)"; !output.awaits(ctx, want) {
 		t.Errorf("want a line with %q:\n%s", want, output.text())

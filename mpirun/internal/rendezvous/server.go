@@ -58,7 +58,8 @@ func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	for len(nodes) < h.Own.Most-1 {
 		if len(nodes) >= h.Own.Least-1 && enough == nil {
 			enough = time.After(h.LastCall)
-			h.Log(fmt.Sprintf("%d nodes are here, which is enough: waiting %v for more (-last-call)", len(nodes)+1, h.LastCall))
+			h.Log(fmt.Sprintf("%d nodes are here, which is enough: waiting %v for more (-last-call)", len(nodes)+1,
+				h.LastCall))
 		}
 		select {
 		case n := <-arrivals:

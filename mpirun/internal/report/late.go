@@ -93,7 +93,8 @@ func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
 	}
 	again := c.compare(often, elapsed)
 	if again.late != nil {
-		return again.late, again.verdict(elapsed), "most of it " + again.where.String() + "; the longest call at each place is left out"
+		return again.late, again.verdict(elapsed),
+			"most of it " + again.where.String() + "; the longest call at each place is left out"
 	}
 	x := c.compare(once, elapsed)
 	switch where = "most of it " + x.where.String(); {
@@ -127,7 +128,8 @@ func (c *Collector) compare(by measure, elapsed float64) (x comparison) {
 		places[i], in[i] = c.waits(r, by)
 	}
 	for {
-		ranks := slices.SortedFunc(maps.Keys(in), func(a, b int) int { return cmp.Or(cmp.Compare(in[a], in[b]), cmp.Compare(a, b)) })
+		ranks := slices.SortedFunc(maps.Keys(in),
+			func(a, b int) int { return cmp.Or(cmp.Compare(in[a], in[b]), cmp.Compare(a, b)) })
 		x = comparison{first: ranks[0], last: ranks[len(ranks)-1]}
 		x.least, x.most = in[x.first], in[x.last]
 		if !by.differs(x.least, x.most, elapsed) {
@@ -196,7 +198,8 @@ func (x *comparison) verdict(elapsed float64) string {
 		return fmt.Sprintf("most ranks have waited little: rank %d was in calls for %s, and rank %d for %s, longest",
 			x.first, duration(x.least), x.last, duration(x.most))
 	case x.late == nil:
-		return fmt.Sprintf("the ranks are balanced: they were in calls for %s to %s", duration(x.least), duration(x.most))
+		return fmt.Sprintf("the ranks are balanced: they were in calls for %s to %s", duration(x.least),
+			duration(x.most))
 	case x.where == afterEnd:
 		return fmt.Sprintf("%s late: in calls for %s, the others in calls, and then at their end, for %s on average, of %s",
 			rankNames(x.late), duration(x.least), duration(x.others), duration(elapsed))

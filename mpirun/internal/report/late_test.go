@@ -104,7 +104,8 @@ func (p *player) move(i int) bool {
 func (p *player) meet(s step) bool {
 	last := int64(0)
 	for _, i := range s.with {
-		if p.next[i] == len(p.programs[i]) || p.programs[i][p.next[i]].op != s.op || !slices.Equal(p.programs[i][p.next[i]].with, s.with) {
+		if p.next[i] == len(p.programs[i]) || p.programs[i][p.next[i]].op != s.op ||
+			!slices.Equal(p.programs[i][p.next[i]].with, s.with) {
 			return false
 		}
 		last = max(last, p.clock[i])
@@ -189,29 +190,45 @@ func truths() []truth {
 	long := program(late(0), round(500))
 	return []truth{
 		{"all work as long", [][]step{round(10), round(10), round(10), round(10)}, 0, nil, "balanced"},
-		{"one works a fifth longer", [][]step{round(10), round(12), round(10), round(10)}, 0, []int{1}, "in MPI_Allreduce at a.c:Allreduce; the longest"},
-		{"two work longer", [][]step{round(10), round(12), round(10), round(12)}, 0, []int{1, 3}, "ranks 1, 3 were late"},
-		{"three work longer", [][]step{round(10), round(14), round(14), round(14)}, 0, nil, "most ranks have waited little"},
+		{"one works a fifth longer", [][]step{round(10), round(12), round(10), round(10)}, 0, []int{1},
+			"in MPI_Allreduce at a.c:Allreduce; the longest"},
+		{"two work longer", [][]step{round(10), round(12), round(10), round(12)}, 0, []int{1, 3},
+			"ranks 1, 3 were late"},
+		{"three work longer", [][]step{round(10), round(14), round(14), round(14)}, 0, nil,
+			"most ranks have waited little"},
 		{"one is fast and one slow", [][]step{round(1), round(10), round(10), round(30)}, 0, []int{3}, ""},
-		{"rank 0 works alone before MPI_Finalize", [][]step{program(round(1), []step{work(2000)}, finalize), ends, ends, ends}, 0,
+		{"rank 0 works alone before MPI_Finalize",
+			[][]step{program(round(1), []step{work(2000)}, finalize), ends, ends, ends}, 0,
 			[]int{0}, "in MPI_Finalize at a.c:Finalize, in few calls"},
-		{"rank 0 works alone when the others have left", [][]step{program(round(1), []step{work(2000)}), round(1), round(1), round(1)}, 0,
+		{"rank 0 works alone when the others have left",
+			[][]step{program(round(1), []step{work(2000)}), round(1), round(1), round(1)}, 0,
 			[]int{0}, "after the others had left the job"},
-		{"rank 0 reads for all", [][]step{program(late(600), round(10)), begins, begins, begins}, 0, []int{0}, "in MPI_Comm_dup at a.c:Comm_dup, in few calls"},
-		{"rank 0 reads for all, and rank 2 is slow", [][]step{program(late(600), round(10)), begins, program(late(0), round(14)), begins}, 0,
+		{"rank 0 reads for all", [][]step{program(late(600), round(10)), begins, begins, begins}, 0, []int{0},
+			"in MPI_Comm_dup at a.c:Comm_dup, in few calls"},
+		{"rank 0 reads for all, and rank 2 is slow",
+			[][]step{program(late(600), round(10)), begins, program(late(0), round(14)), begins}, 0,
 			[]int{2}, "in MPI_Allreduce"},
-		{"a call of the beginning is 30 ms late", [][]step{begins, program(late(30), round(10)), begins, begins}, 0, nil, "balanced"},
-		{"a call of the beginning is 30 ms late in a long job", [][]step{long, program(late(30), round(500)), long, long}, 0, nil, "balanced"},
-		{"a slow stage of a pipeline", [][]step{stage(0, 10), stage(1, 10), stage(2, 30), stage(3, 10)}, 0, []int{2}, ""},
-		{"workers that a master waits for", [][]step{serve(0), ask(30), ask(30), ask(30)}, 0, nil, "most ranks have waited little"},
-		{"a master that workers wait for", [][]step{serve(10), ask(1), ask(1), ask(1)}, 0, []int{0}, "in MPI_Recv at a.c:Recv; the longest"},
-		{"a slow rank of a group, and a rank of none", [][]step{pair(10, 0, 1, 2), pair(10, 0, 1, 2), pair(20, 0, 1, 2), {work(400)}}, 0,
+		{"a call of the beginning is 30 ms late", [][]step{begins, program(late(30), round(10)), begins, begins}, 0,
+			nil, "balanced"},
+		{"a call of the beginning is 30 ms late in a long job",
+			[][]step{long, program(late(30), round(500)), long, long}, 0, nil, "balanced"},
+		{"a slow stage of a pipeline", [][]step{stage(0, 10), stage(1, 10), stage(2, 30), stage(3, 10)}, 0,
+			[]int{2}, ""},
+		{"workers that a master waits for", [][]step{serve(0), ask(30), ask(30), ask(30)}, 0, nil,
+			"most ranks have waited little"},
+		{"a master that workers wait for", [][]step{serve(10), ask(1), ask(1), ask(1)}, 0, []int{0},
+			"in MPI_Recv at a.c:Recv; the longest"},
+		{"a slow rank of a group, and a rank of none",
+			[][]step{pair(10, 0, 1, 2), pair(10, 0, 1, 2), pair(20, 0, 1, 2), {work(400)}}, 0,
 			[]int{2}, "rank 2 was late"},
-		{"a group of equals, and ranks of none", [][]step{pair(10, 0, 1), pair(10, 0, 1), {work(200)}, {work(200)}}, 0, nil, "balanced"},
+		{"a group of equals, and ranks of none", [][]step{pair(10, 0, 1), pair(10, 0, 1), {work(200)}, {work(200)}}, 0,
+			nil, "balanced"},
 		{"each in turn", [][]step{turn(0), turn(1), turn(2), turn(3)}, 0, nil, "balanced"},
-		{"the job is ended while rank 0 works", [][]step{program(round(1), []step{hangs("")}), waits, waits, waits}, 3000,
+		{"the job is ended while rank 0 works",
+			[][]step{program(round(1), []step{hangs("")}), waits, waits, waits}, 3000,
 			[]int{0}, "in MPI_Barrier at a.c:Barrier, in few calls"},
-		{"rank 0 writes files for all", [][]step{times(20, writes(30), barrier), meets, meets, meets}, 0, []int{0}, "in MPI_Barrier"},
+		{"rank 0 writes files for all", [][]step{times(20, writes(30), barrier), meets, meets, meets}, 0, []int{0},
+			"in MPI_Barrier"},
 		{"a rank without others", [][]step{{work(100)}}, 0, nil, "no other rank"},
 		{"no rank", nil, 0, nil, "no rank has used gompi"},
 	}

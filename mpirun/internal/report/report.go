@@ -34,7 +34,8 @@ type trace struct {
 
 // New returns an empty Collector.
 func New(program string, np int) *Collector {
-	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{}, ends: map[int]int64{}}
+	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{},
+		ends: map[int]int64{}}
 }
 
 // Run notes a start of the job, the first or another.

@@ -12,7 +12,8 @@ import (
 
 func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 	call := func(number uint64, kind calls.Kind, comm uint64, seq, start int64, done bool) seg.Recording {
-		return seg.Recording{Number: number, Call: seg.Call{Kind: kind, Comm: comm, Seq: seq, Start: start, Peer: -1}, Done: done}
+		return seg.Recording{Number: number, Call: seg.Call{Kind: kind, Comm: comm, Seq: seq, Start: start,
+			Peer: -1}, Done: done}
 	}
 	done, open := call(1, calls.Barrier, 0, 1, 5, true), call(2, calls.Barrier, 0, 2, 5, false)
 	for _, tt := range []struct {
@@ -22,10 +23,15 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 		at    uint64
 	}{
 		{"none", nil, ctl.RankDoing{Text: "has called nothing but Init"}, 0},
-		{"done", []seg.Recording{done}, ctl.RankDoing{Text: "is in no call, the last was barrier() number 1", Marks: []ctl.Mark{{Seq: 1}}}, 0},
-		{"collective", []seg.Recording{done, open}, ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Seq: 2}}}, 2},
-		{"waited for", []seg.Recording{open, call(3, calls.Barrier, 7, 4, 0, true), call(4, calls.Wait, 0, 0, 50, false)},
-			ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
+		{"done", []seg.Recording{done}, ctl.RankDoing{Text: "is in no call, the last was barrier() number 1",
+			Marks: []ctl.Mark{{Seq: 1}}}, 0},
+		{"collective", []seg.Recording{done, open},
+			ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond,
+				In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Seq: 2}}}, 2},
+		{"waited for", []seg.Recording{open, call(3, calls.Barrier, 7, 4, 0, true),
+			call(4, calls.Wait, 0, 0, 50, false)},
+			ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond,
+				In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
 	} {
 		var got ctl.RankDoing
 		var at uint64

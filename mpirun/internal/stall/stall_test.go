@@ -67,7 +67,8 @@ func barrier(rank int, since time.Duration) *ctl.Doing {
 
 var (
 	survey = []*ctl.Ask{{}}
-	report = []string{"barrier() number 2: arrived: rank 0; missing: rank 1", "a: rank 0 is in barrier() number 2 for 1s", "b: rank 1 is in no call"}
+	report = []string{"barrier() number 2: arrived: rank 0; missing: rank 1",
+		"a: rank 0 is in barrier() number 2 for 1s", "b: rank 1 is in no call"}
 )
 
 func TestASurveyIsReportedWhenAllHaveAnswered(t *testing.T) {
@@ -139,7 +140,8 @@ func TestRanksThatHaveEndedAreReportedBesideTheOthers(t *testing.T) {
 		b.Answered(b.b, m)
 		<-b.Late
 		b.Conclude()
-		b.expect(survey, "rank 1-2 has ended, and others run on", "b: rank 0 is in barrier() number 2 for 1s; it is stopped", "a: the agent (process 7) is stopped")
+		b.expect(survey, "rank 1-2 has ended, and others run on",
+			"b: rank 0 is in barrier() number 2 for 1s; it is stopped", "a: the agent (process 7) is stopped")
 		b.Ended(0)
 		b.Survey() // output is not read, perhaps
 		b.Answered(b.a, &ctl.Doing{})
@@ -188,12 +190,14 @@ func TestDetailsAreReportedOfAFewRanks(t *testing.T) {
 		b := newBench(t)
 		m := &ctl.Doing{}
 		for rank := range mostStacks + 1 {
-			m.Ranks = append(m.Ranks, ctl.RankDoing{Rank: rank, Text: "is outside gompi", Details: "5 s of CPU time\nits last output:\nhello"})
+			m.Ranks = append(m.Ranks, ctl.RankDoing{Rank: rank, Text: "is outside gompi",
+				Details: "5 s of CPU time\nits last output:\nhello"})
 		}
 		b.Survey()
 		b.Gone(b.b)
 		b.Answered(b.a, m)
-		if got := len(b.output); got != 1+mostStacks || b.output[1] != "a: rank 0: 5 s of CPU time\n  | its last output:\n  | hello" {
+		if got := len(b.output); got != 1+mostStacks ||
+			b.output[1] != "a: rank 0: 5 s of CPU time\n  | its last output:\n  | hello" {
 			t.Errorf("%d lines, %q; want %d", got, b.output, 1+mostStacks)
 		}
 	})
@@ -203,7 +207,8 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	a, b := &fakeHost{name: "a"}, &fakeHost{name: "b"}
 	in := func(rank int, comm uint64, seq int64) ctl.RankDoing {
 		m := ctl.Mark{Comm: comm, Seq: seq}
-		return ctl.RankDoing{Rank: rank, Text: fmt.Sprintf("is in barrier() number %d", seq), Since: time.Second, In: m, Marks: []ctl.Mark{m}}
+		return ctl.RankDoing{Rank: rank, Text: fmt.Sprintf("is in barrier() number %d", seq), Since: time.Second, In: m,
+			Marks: []ctl.Mark{m}}
 	}
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
@@ -232,7 +237,8 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	if lines := w.Lines(r); !reflect.DeepEqual(lines, got) {
 		t.Errorf("Lines are %q, want the same", lines)
 	}
-	r.answers = map[Agent]*ctl.Doing{a: {Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in x", In: ctl.Mark{Seq: 1}}, out(1)}}}
+	r.answers = map[Agent]*ctl.Doing{a: {Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in x",
+		In: ctl.Mark{Seq: 1}}, out(1)}}}
 	if lines := w.Lines(r); len(lines) != 2 { // no rank has been in it for long
 		t.Errorf("Lines are %q, want none of what a collective lacks", lines)
 	}

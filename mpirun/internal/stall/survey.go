@@ -83,7 +83,9 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 			in, texts[r.In] = append(in, r.In), strings.TrimPrefix(r.Text, "is in ")
 		}
 	}
-	slices.SortFunc(in, func(a, b ctl.Mark) int { return cmp.Or(cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortFunc(in, func(a, b ctl.Mark) int {
+		return cmp.Or(cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq))
+	})
 	for _, m := range in {
 		var here, missing []int
 		for _, r := range all {

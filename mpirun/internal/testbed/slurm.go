@@ -141,7 +141,8 @@ JobAcctGatherType=jobacct_gather/none
 			node, host, ports[i+1], CPUs, GPUs)
 	}
 	for name, isDefault := range map[string]string{"all": "YES", "gpu": "NO"} {
-		fmt.Fprintf(&conf, "PartitionName=%s Nodes=%s Default=%s MaxTime=INFINITE State=UP OverSubscribe=YES\n", name, strings.Join(b.Nodes, ","), isDefault)
+		fmt.Fprintf(&conf, "PartitionName=%s Nodes=%s Default=%s MaxTime=INFINITE State=UP OverSubscribe=YES\n", name,
+			strings.Join(b.Nodes, ","), isDefault)
 	}
 	for i := range GPUs {
 		file := fmt.Sprintf("%s/gpu%d", b.Dir, i)
@@ -165,7 +166,8 @@ JobAcctGatherType=jobacct_gather/none
 
 // start starts the daemons and waits until every node is idle.
 func (b *Slurm) start() error {
-	err := b.daemon("munged", "--foreground", "--force", "--key-file="+b.Dir+"/munge.key", "--socket="+b.Dir+"/munge.socket",
+	err := b.daemon("munged", "--foreground", "--force", "--key-file="+b.Dir+"/munge.key",
+		"--socket="+b.Dir+"/munge.socket",
 		"--pid-file="+b.Dir+"/munged.pid", "--log-file="+b.Dir+"/munged.own.log", "--seed-file="+b.Dir+"/munged.seed")
 	if err != nil {
 		return err
@@ -218,7 +220,8 @@ func (b *Slurm) until(what string, reached func() bool) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("testbed: waited %v for %s: %s", slurmStartTime, what, tail(b.daemons[len(b.daemons)-1].log))
+			return fmt.Errorf("testbed: waited %v for %s: %s", slurmStartTime, what,
+				tail(b.daemons[len(b.daemons)-1].log))
 		}
 	}
 	return nil
@@ -266,7 +269,8 @@ func (b *Slurm) killSteps() {
 	for _, file := range procs {
 		env, err := os.ReadFile(file)
 		comm, _ := os.ReadFile(filepath.Dir(file) + "/comm")
-		if err != nil || !bytes.HasPrefix(comm, []byte("slurmstepd")) || !bytes.Contains(env, []byte("SLURM_CONF="+b.Dir+"/")) {
+		if err != nil || !bytes.HasPrefix(comm, []byte("slurmstepd")) ||
+			!bytes.Contains(env, []byte("SLURM_CONF="+b.Dir+"/")) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {

@@ -40,7 +40,8 @@ func (b *Bed) configure(i int, c Config) {
 		extra = c.SSHD(i) + "\n"
 	}
 	b.write(b.Name(i)+".sshd_config", extra+fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s/key.pub\nPidFile none\n"+
-		"StrictModes no\nPermitRootLogin yes\nKbdInteractiveAuthentication no\nUsePAM no\n", b.file(i, "key"), b.dir), 0o600)
+		"StrictModes no\nPermitRootLogin yes\nKbdInteractiveAuthentication no\nUsePAM no\n", b.file(i, "key"),
+		b.dir), 0o600)
 	var script strings.Builder
 	for _, dir := range c.Private {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
@@ -54,7 +55,8 @@ func (b *Bed) configure(i int, c Config) {
 	if c.Setup != nil {
 		fmt.Fprintf(&script, "%s && ", c.Setup(i))
 	}
-	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"), b.file(i, "log"))
+	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"),
+		b.file(i, "log"))
 	b.hosts[i-1].script = script.String()
 }
 
@@ -93,7 +95,8 @@ const listening = "Server listening on 0.0.0.0 "
 func (b *Bed) awaitServer(i int) {
 	b.t.Helper()
 	h := b.hosts[i-1]
-	for deadline := time.Now().Add(timeout); strings.Count(b.Log(i), listening) < h.starts; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); strings.Count(b.Log(i),
+		listening) < h.starts; time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-h.done:
 			b.t.Fatalf("sshd of %s ended: %s", b.Name(i), b.Log(i))

@@ -269,7 +269,8 @@ func (b *Bed) connect(i int) {
 	b.ip("netns", "add", h.space)
 	b.hosts = append(b.hosts, h)
 	mac := hardware(i)
-	b.link("add", h.port, "master", bridge, "up", "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
+	b.link("add", h.port, "master", bridge, "up", "type", "veth", "peer", "name", "eth0", "address", mac,
+		"netns", h.space)
 	// A silent host must not answer, but must still be known.
 	b.ip("-n", b.space, "neigh", "add", b.Addr(i), "lladdr", mac, "dev", bridge)
 	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
@@ -305,7 +306,8 @@ func (b *Bed) limit(i int, rate string) {
 	queue := burst + int(max(queueTime*perSecond, queueBytes))
 	h := b.hosts[i-1]
 	for _, end := range [][]string{{h.space, "eth0"}, {b.space, h.port}} {
-		args := []string{"-n", end[0], "qdisc", "add", "dev", end[1], "root", "tbf", "rate", rate, "burst", strconv.Itoa(burst), "limit", strconv.Itoa(queue)}
+		args := []string{"-n", end[0], "qdisc", "add", "dev", end[1], "root", "tbf", "rate", rate, "burst",
+			strconv.Itoa(burst), "limit", strconv.Itoa(queue)}
 		if out, err := exec.Command("tc", args...).CombinedOutput(); err != nil {
 			b.t.Skipf("a link of %s needs the kernel's tbf: tc %s: %v: %s", rate, strings.Join(args, " "), err, out)
 		}
@@ -337,7 +339,8 @@ func (b *Bed) nameHosts(i, n int) {
 		fmt.Fprintf(&hosts, "%s %s\n", b.Addr(k), b.Name(k))
 	}
 	dir := b.hosts[i-1].names()
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+"/hosts", []byte(hosts.String()), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755),
+		os.WriteFile(dir+"/hosts", []byte(hosts.String()), 0o644)); err != nil {
 		b.t.Skipf("hosts need files that name them: %v", err)
 	}
 }

@@ -17,12 +17,14 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 	}
 	b := Make(t, Config{Hosts: 2, Private: []string{private}})
 	ssh := func(i int, command string) (string, error) {
-		out, err := exec.Command(b.ssh(), "-F", b.SSHConfig, "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", b.Name(i), command).CombinedOutput()
+		out, err := exec.Command(b.ssh(), "-F", b.SSHConfig, "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", b.Name(i),
+			command).CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
 	for i := 1; i <= 2; i++ {
 		got, err := ssh(i, "hostname; ls "+private+"; echo $SSH_CONNECTION")
-		if err != nil || !strings.HasPrefix(got, b.Name(i)+"\n"+b.Here()+" ") || !strings.Contains(got, " "+b.Addr(i)+" ") {
+		if err != nil || !strings.HasPrefix(got, b.Name(i)+"\n"+b.Here()+" ") ||
+			!strings.Contains(got, " "+b.Addr(i)+" ") {
 			t.Errorf("%s says %q, %v", b.Name(i), got, err)
 		}
 	}

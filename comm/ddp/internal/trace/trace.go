@@ -34,7 +34,8 @@ type Span struct {
 
 // Gather returns, on rank 0, the events of each rank, for timeline.Write: of these steps, in order,
 // and of later spans. It is collective. Messages align the ranks' clocks.
-func Gather(ctx context.Context, c *comm.Comm, clock func() time.Duration, steps []Step, after []Span) ([][]byte, error) {
+func Gather(ctx context.Context, c *comm.Comm, clock func() time.Duration, steps []Step,
+	after []Span) ([][]byte, error) {
 	shift, err := clockShift(ctx, c, clock)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,8 @@ func (l *eventList) steps(steps []Step) {
 			begin := max(b.Start, done)
 			done = max(begin, b.Done)
 			l.span(communicationThread, fmt.Sprintf("bucket %d", n), begin, done, map[string]any{
-				"step": s.Number, "bytes": b.Bytes, "parameters": b.Params, "queued us": timeline.Micros(begin - b.Start)})
+				"step": s.Number, "bytes": b.Bytes, "parameters": b.Params,
+				"queued us": timeline.Micros(begin - b.Start)})
 		}
 		l.spans(s.Spans)
 	}

@@ -47,8 +47,10 @@ func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 func Writes(t *testing.T, run func(args []string, stdout, stderr io.Writer) int, end string, args ...string) {
 	t.Helper()
 	var output, errs strings.Builder
-	if status := run(args, &output, &errs); status != 0 || !strings.Contains(output.String(), end+"\n") || strings.Contains(output.String(), "epoch") {
-		t.Errorf("%q: status %d, want 0, a line that ends with %q, and no epoch:\n%s%s", args, status, end, output.String(), errs.String())
+	if status := run(args, &output, &errs); status != 0 || !strings.Contains(output.String(), end+"\n") ||
+		strings.Contains(output.String(), "epoch") {
+		t.Errorf("%q: status %d, want 0, a line that ends with %q, and no epoch:\n%s%s", args, status, end,
+			output.String(), errs.String())
 	}
 }
 

@@ -33,7 +33,8 @@ func New(s Shape, seed uint64) *Network {
 	n := &Network{shape: s, embed: nn.NewEmbedding[byte]("embedding", 256, s.Width, s.Context, 1, rng)}
 	in := s.Context * s.Width
 	for i, out := range s.Hidden {
-		n.layers = append(n.layers, nn.NewLinear(fmt.Sprintf("hidden%d", i+1), in, out, nn.BeforeReLU(in), s.Workers, rng), &nn.ReLU{})
+		n.layers = append(n.layers, nn.NewLinear(fmt.Sprintf("hidden%d", i+1), in, out, nn.BeforeReLU(in), s.Workers,
+			rng), &nn.ReLU{})
 		in = out
 	}
 	n.layers = append(n.layers, nn.NewLinear("output", in, 256, nn.Output(in), s.Workers, rng))

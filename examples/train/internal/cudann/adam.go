@@ -38,7 +38,8 @@ func (a *Adam) Step(step int64, rate float64) error {
 		launch(a.n.e, "adam", p.Data.Len(), adamArgs{
 			data: address(p.Data), gradient: address(p.Grad), mean: address(a.mean[i]), square: address(a.square[i]),
 			n: uint64(p.Data.Len()), k: k, root: root,
-			keepMean: nn.AdamMean, addMean: 1 - nn.AdamMean, keepSquare: nn.AdamSquare, addSquare: 1 - nn.AdamSquare, least: nn.AdamFloor,
+			keepMean: nn.AdamMean, addMean: 1 - nn.AdamMean, keepSquare: nn.AdamSquare, addSquare: 1 - nn.AdamSquare,
+			least: nn.AdamFloor,
 		})
 	}
 	return a.n.e.err

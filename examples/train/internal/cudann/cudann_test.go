@@ -31,11 +31,14 @@ func TestPTXIsWhatTheSourceGives(t *testing.T) { cudatest.CheckPTX(t, "network_s
 func TestParametersAreThoseOfTheKernels(t *testing.T) {
 	sizes := map[string]uintptr{
 		"lookup": unsafe.Sizeof(lookupArgs{}), "lookup_gradient": unsafe.Sizeof(lookupArgs{}),
-		"activate": unsafe.Sizeof(layerArgs{}), "bias_gradient": unsafe.Sizeof(layerArgs{}), "relu_gradient": unsafe.Sizeof(reluArgs{}),
-		"cross_entropy": unsafe.Sizeof(lossArgs{}), "adam": unsafe.Sizeof(adamArgs{}), "product": unsafe.Sizeof(productArgs{}),
+		"activate": unsafe.Sizeof(layerArgs{}), "bias_gradient": unsafe.Sizeof(layerArgs{}),
+		"relu_gradient": unsafe.Sizeof(reluArgs{}),
+		"cross_entropy": unsafe.Sizeof(lossArgs{}), "adam": unsafe.Sizeof(adamArgs{}),
+		"product": unsafe.Sizeof(productArgs{}),
 	}
 	for _, name := range names {
-		param := regexp.MustCompile(`\.entry ` + name + `\(\s*\.param \.align \d+ \.b8 ` + name + `_param_0\[(\d+)\]`).FindStringSubmatch(ptx)
+		param := regexp.MustCompile(`\.entry ` + name + `\(\s*\.param \.align \d+ \.b8 ` + name +
+			`_param_0\[(\d+)\]`).FindStringSubmatch(ptx)
 		if param == nil || param[1] != fmt.Sprint(sizes[name]) {
 			t.Errorf("the parameter of %s is %v, want %d bytes", name, param, sizes[name])
 		}
@@ -124,10 +127,13 @@ func TestNetworkIsThatOfTheHost(t *testing.T) {
 			contexts, targets := samples(shape.Rows)
 			for _, rows := range []int{shape.Rows, 0, 1, 23} {
 				var order, want []int
-				wantLoss := host.Backward(contexts[:rows*shape.Context], targets[:rows], 0.25, func(i int) { want = append(want, i) })
-				loss, err := n.Backward(contexts[:rows*shape.Context], targets[:rows], 0.25, func(i int) { order = append(order, i) })
+				wantLoss := host.Backward(contexts[:rows*shape.Context], targets[:rows], 0.25,
+					func(i int) { want = append(want, i) })
+				loss, err := n.Backward(contexts[:rows*shape.Context], targets[:rows], 0.25,
+					func(i int) { order = append(order, i) })
 				if err != nil || math.Abs(loss-wantLoss) > tolerance*(1+wantLoss) || !slices.Equal(order, want) {
-					t.Fatalf("%d samples: loss %v, order %v (%v), want %v and %v", rows, loss, order, err, wantLoss, want)
+					t.Fatalf("%d samples: loss %v, order %v (%v), want %v and %v", rows, loss, order, err,
+						wantLoss, want)
 				}
 			}
 			if err := n.Stream().Sync(); err != nil {

@@ -52,7 +52,8 @@ type (
 )
 
 // names are the names of all kernels.
-var names = []string{"lookup", "lookup_gradient", "activate", "bias_gradient", "relu_gradient", "cross_entropy", "adam", "product"}
+var names = []string{"lookup", "lookup_gradient", "activate", "bias_gradient", "relu_gradient", "cross_entropy",
+	"adam", "product"}
 
 // An engine enqueues kernels and matrix products on one Stream. An engine keeps its first error, as
 // a CUDA context does; callers check it after the last call.

@@ -140,7 +140,8 @@ func (n *Network) forward(contexts []byte) {
 }
 
 func (n *Network) lookup(table, x cudaops.Buffer, bytes int) lookupArgs {
-	return lookupArgs{table: address(table), bytes: address(n.contexts.there), x: address(x), n: uint64(bytes), width: uint64(n.shape.Width)}
+	return lookupArgs{table: address(table), bytes: address(n.contexts.there), x: address(x), n: uint64(bytes),
+		width: uint64(n.shape.Width)}
 }
 
 // crossEntropy enqueues the losses' copy to the host, and replaces the logits by scale times the
@@ -164,7 +165,8 @@ func (e *engine) forward(l layer, rows int) {
 // bias. backward replaces dy by the gradient before relu.
 func (e *engine) backward(l layer, dy cudaops.Buffer, rows int) {
 	if l.relu != 0 {
-		launch(e, "relu_gradient", rows*l.out, reluArgs{y: address(l.y), gradient: address(dy), n: uint64(rows * l.out)})
+		launch(e, "relu_gradient", rows*l.out,
+			reluArgs{y: address(l.y), gradient: address(dy), n: uint64(rows * l.out)})
 	}
 	launch(e, "bias_gradient", l.out, l.args(dy, l.bias.Grad, rows))
 	e.multiply(matrix(l.weight.Grad, l.in, l.out), matrix(l.x, rows, l.in).T(), matrix(dy, rows, l.out), 1)

@@ -38,14 +38,16 @@ func TestOurHeaderAgreesWithUCXs(t *testing.T) {
 	if _, err := os.Stat(header); err != nil {
 		t.Skipf("left out: no %s (Debian has it in libucx-dev)", header)
 	}
-	if out, err := exec.Command("cc", "-fsyntax-only", "-Wall", "-Werror", "testdata/abi.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-fsyntax-only", "-Wall", "-Werror",
+		"testdata/abi.c").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 func TestALibraryThatIsMissingIsNamed(t *testing.T) {
 	for _, library := range []string{"libgompi-has-none.so.0", "libm.so.6"} {
-		if err := open(library); err == nil || !strings.Contains(err.Error(), library) || strings.Contains(err.Error(), "\n") {
+		if err := open(library); err == nil || !strings.Contains(err.Error(), library) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v: want one line that names it", library, err)
 		}
 	}

@@ -70,7 +70,8 @@ func Open(o Options) (*Worker, error) {
 	if o.Slabs > 0 {
 		slabs = C.uint32_t(o.Slabs)
 	}
-	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, flag(o.Memory), flag(o.Verbs), slabs); wrong != nil {
+	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, flag(o.Memory),
+		flag(o.Verbs), slabs); wrong != nil {
 		return nil, fmt.Errorf("UCX_TLS=%s: %s", o.TLS, C.GoString(wrong))
 	}
 	return w, nil
@@ -200,7 +201,8 @@ func (w *Worker) Next() (m Message, ok bool) {
 		return m, false
 	}
 	w.c.ready = c.next
-	m = Message{Kind: Kind(c.prefix.kind), From: int(c.prefix.from), Err: status(c.status), Dropped: c.dropped != 0, Number: uint64(c.prefix.token), ref: c}
+	m = Message{Kind: Kind(c.prefix.kind), From: int(c.prefix.from), Err: status(c.status), Dropped: c.dropped != 0,
+		Number: uint64(c.prefix.token), ref: c}
 	m.Head = unsafe.Slice((*byte)(unsafe.Pointer(&c.head)), int(c.head_size))
 	if m.Kind == Hello {
 		w.c.hellos--
