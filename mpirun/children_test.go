@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -87,6 +88,7 @@ func TestChildrenLiveOnWhereTheyMay(t *testing.T) {
 // A process that lives on and writes for ever does not keep the job from ending, and ends by the
 // pipe that is closed.
 func TestAChildThatWritesForEverDoesNotHoldTheJob(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel()
 	cmd := exec.Command("gompirun", "-q", "-no-kill-children", "-np", "2", "sh", "-c", "setsid yes & echo $! >&2")
 	var errs strings.Builder

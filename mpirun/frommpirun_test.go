@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // TestEveryLineOfComingFromMpirun runs the lines of docs/from-mpirun.md: each
 // starts as many ranks as the page says, and says so if something is ignored.
 func TestEveryLineOfComingFromMpirun(t *testing.T) {
+	stress.Slow(t, "it runs all lines of a page")
 	text, err := os.ReadFile("../docs/from-mpirun.md")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // torchStandIn takes the place of a training script: it checks the variables about its job, and
@@ -56,6 +58,7 @@ print("rank", rank, "of", size, "met:", *sys.argv, flush=True)
 // their scripts. Where they name an address, the nodes live in a network that
 // has it.
 func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
+	stress.Slow(t, "it runs all lines of a page")
 	for _, tool := range []string{"bash", "python3"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
@@ -106,6 +109,7 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 
 // TestLinesForTorchrunsUsersRun runs the lines of the table in docs/from-torchrun.md.
 func TestLinesForTorchrunsUsersRun(t *testing.T) {
+	stress.Slow(t, "it runs all lines of a page")
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}

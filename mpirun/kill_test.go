@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -244,6 +245,7 @@ func releasedMain() {
 // A shell dies of the signal that the program in it saves its state for: the program has its time
 // all the same, however the job comes to its end.
 func TestWhatAWrapperLeavesBehindMaySave(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel()
 	const saves = `save() { while kill -0 $PPID 2>/dev/null; do :; done
 		i=0; while test $i -lt 100; do /bin/true; i=$((i+1)); done; echo saved; exit 0; }

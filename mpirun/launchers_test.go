@@ -161,6 +161,7 @@ func TestOtherLaunchersRanksFormOneWorld(t *testing.T) {
 }
 
 func TestADeadRankEndsTheJobUnderOtherLaunchers(t *testing.T) {
+	stress.Slow(t, "it kills ranks again and again")
 	for _, w := range ways(t) {
 		t.Run(w.name, func(t *testing.T) {
 			for _, victim := range []string{"0", "2"} {

@@ -292,6 +292,7 @@ func processes(t *testing.T, lines *bufio.Reader, np int) map[int]int {
 
 // TestStressSurvivorsOfKilledRanksGoOn kills ranks at random, over shared memory and TCP.
 func TestStressSurvivorsOfKilledRanksGoOn(t *testing.T) {
+	stress.Slow(t, "it kills ranks again and again")
 	t.Parallel() // it sleeps before each blow
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -55,6 +55,7 @@ var build = sync.OnceValues(func() (kit, error) {
 
 func start(t *testing.T) kit {
 	t.Helper()
+	stress.Slow(t, "it builds the library")
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}

@@ -11,6 +11,7 @@ import (
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
+	"gompi/internal/stress"
 )
 
 // What the ranks of several hosts do with blocks that go straight to whom they are for,
@@ -106,6 +107,7 @@ func TestBlocksOfCUDAMemoryOfDifferentLengthsAreAMismatch(t *testing.T) {
 // A device that fails while blocks are on their way, and a rank that dies, end it on
 // all ranks.
 func TestBlocksOfCUDAMemoryThatStopEndItForAll(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	cudatest.NeedFake(t)
 	devices := leakyDevices(t)
 	hostOf := []int32{0, 0, 1, 1}

@@ -300,6 +300,7 @@ func TestLastCallsThatDifferInAHierarchyAreAMismatch(t *testing.T) {
 
 // A rank that dies breaks the communicator for all others, wherever they are in it.
 func TestDeathInAHierarchyRevokesTheCommOnAllOtherRanks(t *testing.T) {
+	stress.Slow(t, "it kills ranks again and again")
 	for i, kind := range everyKind {
 		for _, n := range []int{10, 100_000} {
 			if testing.Short() && (n > 10) == (i%2 == 0) {

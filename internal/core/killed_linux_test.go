@@ -181,6 +181,7 @@ func disastersOfCollectives() (all []disaster) {
 
 func buildGompirun(t *testing.T) (path string) {
 	t.Helper()
+	stress.Slow(t, "it builds gompirun")
 	path = filepath.Join(t.TempDir(), "gompirun")
 	if out, err := exec.Command("go", "build", "-o", path, "gompi/mpirun/gompirun").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

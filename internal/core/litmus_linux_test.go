@@ -14,6 +14,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/window"
 	"gompi/internal/boot"
+	"gompi/internal/stress"
 )
 
 // What ranks may see of each other's operations: small programs that find the wrong outcome if it
@@ -47,6 +48,7 @@ func repeatedly(make windowMaker, l litmus) rankFunc {
 
 // litmusTest runs l on all settings and kinds of memory.
 func litmusTest(t *testing.T, l litmus) {
+	stress.Slow(t, "it looks for rare orders of stores")
 	for _, kind := range []string{"allocated", "created"} {
 		all := settings
 		if kind == "allocated" {

@@ -17,6 +17,7 @@ import (
 	"gompi/cudaops/cudatest"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
+	"gompi/internal/stress"
 )
 
 // Collectives by NCCL, on the doubles of it and of the driver.
@@ -289,6 +290,7 @@ var quietNCCL = comm.Config{CUDA: "nccl", Logger: quietly.Logger}
 // What NCCL answers, at once or later, ends the collective on all ranks with NCCL's
 // words.
 func TestErrorsOfNCCLAreReportedToAllRanks(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	devices := manyDevices(t)
 	for says, set := range map[string][2]string{
 		"allreduce: ncclCommGetAsyncError: ncclRemoteError (6): remote process exited": {"FAKENCCL_ASYNC", "2=6"},
