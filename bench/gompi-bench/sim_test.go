@@ -105,8 +105,8 @@ func TestMeasuredTimesStandBesideSimulatedOnes(t *testing.T) {
 	row := func(impl, op string, us float64) string {
 		return result.Row{Impl: impl, Op: op, NP: 2, Bytes: 1000, Median: us}.CSV() + "\n"
 	}
-	text := result.Header + "\n" + row("gompi", "bcast", 2200) + row("gompi", "latency",
-		1) + result.Header + "\n" + row("scatter", "bcast", 1)
+	text := result.Header + "\n" + row("gompi", "bcast", 2200) + row("gompi", "latency", 1) + result.Header + "\n" +
+		row("scatter", "bcast", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestALinkIsFitted(t *testing.T) {
 	if got, want := m.String(), "latency=6us,overhead=2us,rate=8mbit,gap=5us,burst=40011"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if err := fitLinks(&m, rows[:2]); err == nil || !strings.Contains(err.Error(), "want rows of latency and bw") {
+	if err := fitLinks(&m, rows[:2]); err == nil || !strings.Contains(err.Error(), "want rows of 2 ranks: latency and bw") {
 		t.Errorf("%v: want an error that rows of bw are missing", err)
 	}
 }

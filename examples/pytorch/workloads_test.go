@@ -85,8 +85,8 @@ func TestWorkloadsGoOnWithAnyNumberOfRanks(t *testing.T) {
 		t.Fatalf("%d scripts ran, want %d:\n%s", len(outs), len(scripts), outs)
 	}
 	for i, w := range workloads {
-		if on := "going on from " + filepath.Join(dirs[i],
-			"snapshot") + ", saved after epoch 2\n"; !strings.Contains(outs[2*i], on) {
+		if on := "going on from " + filepath.Join(dirs[i], "snapshot") +
+			", saved after epoch 2\n"; !strings.Contains(outs[2*i], on) {
 			t.Errorf("it does not go on:\n%s", outs[2*i])
 		}
 		first, got, want := after2[i], w.result(t, "4/4", outs[2*i]), w.result(t, "4/4", outs[2*i+1])

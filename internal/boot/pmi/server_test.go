@@ -86,8 +86,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"cmd=put kvsname=x key=k value=v":         "cmd=put_result rc=-1 msg=no such kvsname",
 		"cmd=put kvsname=kvs_j key= value=v":      "cmd=put_result rc=-1 msg=key or value empty or too long",
 		"cmd=put kvsname=kvs_j key=PMI_k value=v": "cmd=put_result rc=-1 msg=keys that begin with PMI_ are reserved",
-		"cmd=put kvsname=kvs_j key=k value=" + strings.Repeat("v",
-			1<<11): "cmd=put_result rc=-1 msg=key or value empty or too long",
+		"cmd=put kvsname=kvs_j key=k value=" +
+			strings.Repeat("v", 1<<11): "cmd=put_result rc=-1 msg=key or value empty or too long",
 		"cmd=publish_name service=s port=p": "cmd=publish_result rc=-1 msg=gompirun has no name service",
 		"cmd=dance":                         "cmd=dance_result rc=-1 msg=gompirun does not know this request",
 	} {

@@ -150,16 +150,16 @@ func TestMissingFunctionsAreRefused(t *testing.T) {
 			continue
 		}
 		if by, _ := raiserOf(&f); by == "Comm" { // whose error handler is called
-			if want := `return gompi_missing_on("MPI_` + f.Name + `", IN_comm(comm));`; strings.Count(string(functions),
-				want) != 1 {
+			if want := `return gompi_missing_on("MPI_` + f.Name +
+				`", IN_comm(comm));`; strings.Count(string(functions), want) != 1 {
 				t.Errorf("MPI_%s is not refused once", f.Name)
 			}
 			continue
 		}
 		for _, prefix := range []string{"MPI_", "PMPI_"} {
 			name := prefix + f.Name
-			if want := `int ` + name + `(void) { return gompi_missing("` + name + `"); }`; strings.Count(string(text),
-				want) != 1 {
+			if want := `int ` + name + `(void) { return gompi_missing("` + name +
+				`"); }`; strings.Count(string(text), want) != 1 {
 				t.Errorf("%s is not refused once", name)
 			}
 		}

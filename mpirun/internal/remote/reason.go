@@ -22,8 +22,8 @@ func reason(via, how string, status int, stderr, stdout string) string {
 			own, others = stderr, "" // no ssh, or a new version: its own messages name the host, too
 		}
 		if last := lastLines(own, ""); last != "" {
-			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(stdout,
-				"; the host says: ")
+			return withRemedy(last, own) + lastLines(others, "; the host says: ") +
+				lastLines(stdout, "; the host says: ")
 		}
 	}
 	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(stderr, ": "), lastLines(stdout, "; the host says: "))
