@@ -6,11 +6,11 @@ import "context"
 // ULFM). It is collective over those members, and works on a broken c, which is its purpose. All
 // members that get a communicator get the same one. A member that dies meanwhile is left out, or
 // breaks the new communicator, which can be shrunk again. Shrink waits until every member of c has
-// called Shrink or has ended. Members that wait in c get ErrRevoked; members that wait in other
-// communicators may need a Revoke. If ctx ends before, this rank is expected in the new
-// communicator all the same, and breaks it. Later calls of Shrink, Restore and Agree on c then fail
-// at once on this rank, which must end, so that the others continue without it. The ranks must be
-// started by gompirun, or be goroutines of one process. A death ends the job unless gompirun has
+// called Shrink or has ended. If c is broken, members that wait in c get ErrRevoked; members that
+// wait in other communicators may need a Revoke. If ctx ends before, this rank is expected in the
+// new communicator all the same, and breaks it. Later calls of Shrink, Restore and Agree on c then
+// fail at once on this rank, which must end, so that the others continue without it. The ranks must
+// be started by gompirun, or be goroutines of one process. A death ends the job unless gompirun has
 // -recover. Members call Shrink and Agree of one c in the same order, one at a time; otherwise all
 // get ErrMismatch.
 //

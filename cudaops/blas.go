@@ -84,8 +84,8 @@ func (d *Device) CheckProduct(z, x, y Matrix) error {
 		e := m.Elements
 		if m.Rows < 0 || m.Cols < 0 || e.Len() != m.Rows*m.Cols ||
 			e.Len() > 0 && (e.Type() != mem.F32 || e.Space() != d) {
-			return d.failed("product", fmt.Errorf("%v in %d elements of %v in %s: want this many of float32 in %s", m,
-				e.Len(), e.Type(), e.Space().Name(), d.name))
+			return d.failed("product", fmt.Errorf("%v in %d elements of %v in %s: want rows x columns of float32 in %s",
+				m, e.Len(), e.Type(), e.Space().Name(), d.name))
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 
 const (
 	profileRounds = 3
-	// margin is the largest ratio of times at which a faster method replaces the usual one.
+	// margin bounds the ratio of times at which a faster method replaces another.
 	margin = 0.95
 )
 

@@ -96,8 +96,8 @@ func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// waits returns the current calls of the ranks that have not returned, and the time since which all
-// of them wait, 0 if a rank does not wait.
+// waits returns the current calls of the ranks that have not returned, and the time for which all
+// of them have waited, 0 if a rank does not wait.
 func (w *watch) waits() (lines string, since time.Duration) {
 	var text []string
 	for rank := range w.boots {

@@ -234,8 +234,8 @@ func (t *trainer) saveNow() bool {
 	return t.cfg.snapshot != "" && (t.state.Step == t.last || t.cfg.saveEvery > 0 && t.due(t.cfg.saveEvery))
 }
 
-// due reports whether the last step completes a multiple of every epochs, or of every steps without
-// -epochs.
+// due reports whether the step just done completes a multiple of every epochs, or of every steps
+// without -epochs.
 func (t *trainer) due(every int) bool {
 	steps := int64(every)
 	if t.cfg.epochs > 0 {

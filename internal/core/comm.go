@@ -157,9 +157,9 @@ func (c *Comm) Close(ctx context.Context) error {
 // partTime bounds Close's wait for other ranks to make the same calls as this rank.
 var partTime = time.Second
 
-// part compares this rank's last collective with the last collectives of the other ranks. It
-// compares nothing unless alone: another collective runs. The result is the reason why c is broken,
-// nil while c works.
+// part compares this rank's last collective with the last collectives of the other ranks, if no
+// other collective runs on this rank (alone). The result is the reason why c is broken, nil while c
+// works.
 func (c *Comm) part(ctx context.Context, alone bool) error {
 	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
 		return err

@@ -395,7 +395,8 @@ func (c *Comm) logWays(ctx context.Context) {
 	}
 }
 
-// ways returns a line for each collective of c: the Path and algorithm for each range of sizes.
+// ways returns a heading, and a line for each Path of each collective of c, with the bytes from
+// which on calls take it.
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, "+
 		"collectives go through\n%s", c.Size(), len(c.hosts()), c.exec.Paths.Describe())

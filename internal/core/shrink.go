@@ -140,9 +140,9 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 	return p.assembleRenewal(wire.Restore, firstName, all.rules, g, members, mine).unless(ctx, late)
 }
 
-// assembleRenewal returns the communicator of a Shrink or Restore. Its name is base, the name of
-// the first communicator in the chain of renewals, with the length of the chain. Replacements learn
-// the length from the other members.
+// assembleRenewal returns the communicator of a Shrink or Restore. Its name consists of base, the
+// name of the first communicator in the chain of renewals, the kind, and the length of the chain if
+// this is more than 1. Replacements learn the length from the other members.
 func (p *process) assembleRenewal(
 	kind wire.VoteKind, base string, rules *path.Rules, g Group, members []group.Member, mine group.Member,
 ) *Comm {

@@ -79,7 +79,7 @@ static void measure(struct cell *k, i64 *times, i64 *slowest, int check) {
 		k->op->run(k);
 		int wrong = k->op->right && !k->op->right(k);
 		if (wrong)
-			fprintf(stderr, "mpibench: %s of %ld bytes: rank %d received something wrong\n", k->op->name, k->bytes, rank);
+			fprintf(stderr, "mpibench: %s of %ld bytes: rank %d received wrong data\n", k->op->name, k->bytes, rank);
 		if (agree(wrong))
 			MPI_Abort(MPI_COMM_WORLD, 1);
 	}

@@ -76,7 +76,7 @@ static void check(struct cell *k) {
 	for (long i = 0; i < k->n; i++)
 		wrong |= k->grads[i] != np * (np - 1) / 2 + np * (i % PERIOD);
 	if (wrong)
-		fprintf(stderr, "mpiddp: %s: rank %d received something wrong\n", k->name, rank);
+		fprintf(stderr, "mpiddp: %s: rank %d received wrong data\n", k->name, rank);
 	if (agree(wrong))
 		MPI_Abort(MPI_COMM_WORLD, 1);
 }

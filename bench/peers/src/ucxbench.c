@@ -211,7 +211,7 @@ static void check(struct cell *k) {
 	for (long i = 0; i < k->bytes && (rank == 1 || k->op->both); i++)
 		wrong |= received.bytes[i] != pattern(1 - rank, i);
 	if (wrong)
-		fprintf(stderr, "ucxbench: %s of %ld bytes: rank %d received something wrong\n",
+		fprintf(stderr, "ucxbench: %s of %ld bytes: rank %d received wrong data\n",
 		        k->op->name, k->bytes, rank);
 	if (agree(wrong))
 		exit(1);

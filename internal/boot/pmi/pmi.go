@@ -27,7 +27,8 @@ const (
 	MaxLine = 8 << 10
 )
 
-// Variables with which a launcher gives a process the descriptor to it and a rank.
+// Variables by which a launcher gives a process its rank, the job's size, and a descriptor or an
+// address for a connection to the launcher.
 const (
 	EnvFD   = "PMI_FD"
 	EnvRank = "PMI_RANK"

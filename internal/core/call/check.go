@@ -60,7 +60,7 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
-// ReadOnly is the error of a receive buffer in read-only memory.
+// ReadOnly is the error of a receive buffer whose elements share bytes.
 const ReadOnly = "has a layout that names elements twice: want one that names each once"
 
 // checkEach checks the buffers of an alltoallw. A rank receives the data for itself with the type

@@ -93,7 +93,7 @@ func behind(r, d, p int) int { return (r - d + p) % p }
 
 // segment returns the number of elements of size bytes in a chunk of a pipeline over hops hops.
 // Smaller chunks cost more message starts, larger ones a longer wait for the first chunk. The
-// optimum is sqrt(n * alpha/beta / hops) bytes.
+// optimum is sqrt(n * size * alpha/beta / hops) bytes.
 func segment(n, size, hops int) int {
 	// alpha/beta is the number of bytes whose transfer takes as long as a message's start: 10 us
 	// at 8 GB/s between processes of one machine.

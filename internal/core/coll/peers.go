@@ -20,7 +20,7 @@ import (
 // start an operation; its buffers belong to Peers until Wait. A message to oneself is not
 // allowed: copy. Zero-length messages are sent like others.
 //
-// Algorithms post receives before sends. Otherwise the receiver's CTS for a long message would
+// Algorithms post receives before sends. Otherwise the receiver's Ready for a long message would
 // queue behind data that its rank sends to the same peer, and the two messages would travel one
 // after the other (two hosts, 1 Gbit/s, allreduce of 8 MiB: 134 ms instead of 70, reduce-scatter of
 // 8 MiB blocks 138 instead of 70).

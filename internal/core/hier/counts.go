@@ -8,7 +8,7 @@ import (
 // Collectives with a block for each rank, of different lengths that all ranks know. The leader of
 // a host does all the work between hosts.
 
-// A division is the number of a vector's elements for each rank.
+// A division holds the numbers of a vector's elements for ranks and hosts.
 type division struct {
 	ranks   []int // to each
 	starts  []int // where each block begins, if blocks are consecutive

@@ -152,7 +152,7 @@ func (v *pipeline) betweenHosts() error {
 }
 
 // Wait implements coll.Peers. The first Wait for a chunk does all work inside the host, since the
-// other members wait for it, and the algorithm may not call Wait again.
+// other members wait for it, and the algorithm might not call Wait again.
 func (v *pipeline) Wait() error {
 	err := v.overlap()
 	if waited := v.Subset.Wait(); err == nil {

@@ -28,13 +28,13 @@ const (
 // KiB 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and
 // 97.)
 type Trial struct {
-	Cross   bool // the way that calls go
+	Cross   bool // the present path goes through the kernel
 	begun   bool
 	calls   int  // since the last trial
 	after   int  // the next trial comes after this many calls
 	least   int  // value of after, after a change
 	confirm bool // the last trial found the other path faster: a second has to confirm
-	warming int  // calls of a trial that go the other way before any is timed
+	warming int  // calls of a trial that take the other path before any is timed
 	times   Times
 }
 
@@ -45,15 +45,15 @@ type Times [2]int64
 type Turn int8
 
 const (
-	TimePresent Turn = iota // time the present way
-	TimeOther               // time the other way
+	TimePresent Turn = iota // time the present path
+	TimeOther               // time the other path
 	Untimed
-	WarmUp   // go the other way
+	WarmUp   // take the other path
 	Conclude // exchange the times, and decide
 )
 
-// Begin sets the first path of calls of this many bytes, and the time of the first trial, unless
-// calls have been counted.
+// Begin sets the first path of calls of this many bytes, and the number of calls before the first
+// trial, unless calls have been counted.
 func (t *Trial) Begin(cross bool, bytes int) {
 	if t.begun {
 		return
@@ -81,7 +81,7 @@ func (t *Trial) Next() Turn {
 	return Conclude
 }
 
-// Crosses reports whether a call takes the other path, by its Turn.
+// Crosses reports whether a call goes through the kernel, by its Turn.
 func (t *Trial) Crosses(p Turn) (cross bool) { return t.Cross != (p == WarmUp || p == TimeOther) }
 
 // Note notes the duration of a TimePresent or TimeOther call. Failed calls are not noted.

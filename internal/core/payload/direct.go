@@ -138,8 +138,8 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 // its sender need not wait for the receive, and programs count on that.
 //
 // A side that gives up a message whose place was sent recalls all its places. A rank that copies
-// from or to such a place then learns that the copy is void. If that was its own message, an error
-// is on its way. If it was another message, the rank sends its own message in Data frames.
+// from or to such a place then learns that the copy is void. If its own message was given up, an
+// error is on its way. If another message was, its own goes in Data frames.
 
 // expose returns the place of m's buffer, 0 if none, and notes that the peer may know the place:
 // the caller sends it, or a transport that copies from the peer may send it to ask for help.

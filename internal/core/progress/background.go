@@ -6,7 +6,7 @@ import (
 	"gompi/internal/calls"
 )
 
-// A Place is the call site of a collective.
+// A Place describes a collective's caller: whether in the background, and within which operation.
 type Place struct {
 	Background bool       // as InBackground says
 	Of         calls.Kind // as Within says, else None

@@ -8,22 +8,22 @@ import (
 // A program that tests in a loop has no driver: each Tested polls.
 
 const (
-	// testsPerClock is the number of failed tests between two looks at the clock, and the number of
-	// failed tests in a row that do not yield.
+	// testsPerClock is the number of unsuccessful tests between two looks at the clock, and the
+	// number of unsuccessful tests in a row that do not yield.
 	testsPerClock = 64
 	// testsIn bounds the time of testsPerClock tests of a program that does nothing else between
 	// them. If they take longer, the program computes, or other processes have used the processor.
 	testsIn = testsPerClock * 20 * time.Microsecond
-	// testsAwake is the number of failed tests that yield, on shared processors, before a test
-	// sleeps. They take some milliseconds, for which other sessions may have to wait. Sleeps that
-	// end when a message comes are too long for a program that also waits for its sends (HPCC's
-	// RandomAccess, 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5 with
-	// this).
+	// testsAwake is the number of unsuccessful tests that yield, on shared processors, before a
+	// test sleeps. They take some milliseconds, for which other sessions may have to wait. Sleeps
+	// that end when a message comes are too long for a program that also waits for its sends
+	// (HPCC's RandomAccess, 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5
+	// with this).
 	testsAwake = 4096
 	// testSleep bounds the sleep of a test, for programs that also wait for other events.
 	testSleep = 50 * time.Microsecond
-	// testsPerYield is the number of failed tests, of a rank with a processor, between two yields
-	// to other goroutines: a yield takes some microseconds if C has called.
+	// testsPerYield is the number of unsuccessful tests, of a rank with a processor, between two
+	// yields to other goroutines: a yield takes some microseconds if C has called.
 	testsPerYield = 4096
 )
 

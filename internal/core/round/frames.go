@@ -88,7 +88,7 @@ func (rd *Round) pair(l *peerQueue, r *message.Request, m *message.Kept) {
 	rd.ch.Take(r, m)
 }
 
-// offered handles the RTS of a long message, after the receiver's CTS.
+// offered handles the Offer of a long message, the answer to this rank's Ready.
 func (rd *Round) offered(m *message.Kept) {
 	if !rd.running || m.Seq != rd.seq {
 		return // no round waits for m

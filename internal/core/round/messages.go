@@ -14,9 +14,9 @@ import (
 
 // Messages of a round need no tags: between two ranks they arrive in the order sent, and each
 // carries the number of its round. Short messages are sent at once, within the credit at the peer.
-// Both sides of a long message know that it is long. The receiver sends Ready (a CTS) when its
-// buffer is posted, and only then the sender sends. So payload is read into place, and a rank that
-// runs ahead fills no other rank's memory.
+// Both sides of a long message know that it is long. The receiver sends Ready when its buffer is
+// posted, and only then the sender sends. So payload is read into place, and a rank that runs ahead
+// fills no other rank's memory.
 //
 // Messages may be in the memory of devices, except messages that are reduced. A short message is
 // copied at once to pinned host memory. A long message is offered first (Offer) and then goes in

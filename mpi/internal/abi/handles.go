@@ -18,8 +18,8 @@ type registry[T any] struct {
 	handleOf func(x *T) Handle
 	all      atomic.Pointer[[]*T] // grown by copying
 
-	// late delays the reuse of a number until nothing refers to its former object: MPI's operations
-	// under way still look objects up by number.
+	// late delays the reuse of a number until nothing refers to its former object: for operations
+	// under way, the face looks up objects of its own by this number.
 	late bool
 
 	mu   sync.Mutex

@@ -49,7 +49,7 @@ func checkSession(s *Session) error {
 
 // ---- Process sets ----
 
-// A processSet is a named set of ranks. Its name is a URI, in which case does not matter.
+// A processSet is a named set of ranks. Its name is a URI, compared without regard to case.
 type processSet struct {
 	name string
 	has  func(c *core.Comm, rank int) bool // whether the set has a rank of the world

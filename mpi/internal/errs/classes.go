@@ -52,7 +52,7 @@ func (a *addedCodes) remove(code abi.Class, isClass bool) error {
 	return nil
 }
 
-// Added returns an upper bound of their numbers.
+// Added returns the number of codes, from firstCode on, that are or were in use.
 func Added() int {
 	codes.mu.Lock()
 	defer codes.mu.Unlock()

@@ -199,8 +199,8 @@ func (r *Request) show(st *abi.Status) error {
 	return r.failed()
 }
 
-// active returns the request of h, nil if there is nothing to wait for: h is null, inactive, or was
-// complete at its start. Then h becomes null.
+// active returns the request of h, nil if there is nothing to wait for: h is null, inactive, or
+// RequestDone, which becomes null.
 func active(h *abi.Handle) (*Request, error) {
 	switch *h {
 	case table.RequestNull:

@@ -82,7 +82,7 @@ func compare(ran []run, all map[string]outcome, known knownLines) error {
 		wrong++
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d results differ from the list of known results", wrong)
+		return fmt.Errorf("%d results differ from the list of known lines", wrong)
 	}
 	return nil
 }
