@@ -83,8 +83,8 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 // the same g and tag, and the other ranks need do nothing. Groups made at the same time from one
 // communicator, by several goroutines or with common ranks, need different tags.
 //
-// One rank, the lowest in the world, receives a message of 8 bytes for each rank from each of the
-// others, and then sends them one of 16 bytes for each rank. Groups that differ are an ErrMismatch
+// One rank, the lowest in the world, receives a message of 4 bytes for each rank from each of the
+// others, and then sends them one of 24 bytes for each rank. Groups that differ are an ErrMismatch
 // if the calling ranks agree on the lowest rank; otherwise they wait for each other until ctx ends.
 //
 // A failure concerns this group alone, and CreateGroup may be called again, with the same tag, too.

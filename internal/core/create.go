@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 }
 
 func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
-	if err := errors.Join(checkTag(tag), c.checkMembers(g)); err != nil {
+	if err := cmp.Or(checkTag(tag), c.checkMembers(g)); err != nil {
 		return nil, err
 	}
 	if g.Index(c.ch.World(c.Rank())) < 0 {

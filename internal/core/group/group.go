@@ -175,19 +175,24 @@ func (g Group) Check(parent Group, me int, all []int64) error {
 	return nil
 }
 
-// partSize is the length of an encoded Member.
-var partSize = binary.Size(Member{})
+// A part is all of a Member but Color and Key, which only Split uses: every rank gets the parts of
+// all ranks.
+type part struct{ Counter, Block, Renewals int64 }
 
-// Encode returns m in bytes.
+// partSize is the length of an encoded Member.
+var partSize = binary.Size(part{})
+
+// Encode returns the part of m in bytes.
 func (m Member) Encode() []byte {
-	part, _ := binary.Append(nil, binary.LittleEndian, m) // fails only for types without a size
-	return part
+	b, _ := binary.Append(nil, binary.LittleEndian, part{m.Counter, m.Block, m.Renewals}) // fails for no part
+	return b
 }
 
 // decodeMember decodes the result of Encode.
-func decodeMember(part []byte) (m Member) {
-	_, _ = binary.Decode(part, binary.LittleEndian, &m) // as Encode
-	return m
+func decodeMember(b []byte) Member {
+	var p part
+	_, _ = binary.Decode(b, binary.LittleEndian, &p) // as Encode
+	return Member{Counter: p.Counter, Block: p.Block, Renewals: p.Renewals}
 }
 
 // Renew returns the ranks of the communicator in the place of g's, after a vote, and their Members:
