@@ -230,7 +230,8 @@ int gompi_split(gompi_comm c, int color, int key, gompi_comm *result);
  * gompi_create_group stores a communicator of n ranks, of which this is one: their numbers in c, in
  * the order of the new communicator. They alone call it, with the same ranks and tag, 0 or more;
  * groups that are made at the same time have different tags. It blocks. If it fails in the midst,
- * so it does for the others, and later calls of gompi_create_group on c fail.
+ * it fails for the others, too, or their new communicator breaks. Then they may call it again, with
+ * the same tag, too.
  */
 int gompi_create_group(gompi_comm c, const int *ranks, size_t n, int tag, gompi_comm *result);
 
