@@ -146,7 +146,7 @@ func TestPeersAreCompared(t *testing.T) {
 	out := called(t, 0, "compare", "-gompirun", filepath.Join(built(t), "gompirun"), "-html", html, "-np", "2",
 		"-rounds", "1", "-budget", "1ms",
 		"-peers", "openmpi,openmpi-debian,mpich-debian", "-sizes", "8,64K", "bcast", "allreduce")
-	if strings.Contains(out, "Runs that failed") {
+	if strings.Contains(out, "\n- gompi, ") { // a peer may fail by itself: Open MPI 4.1 rarely does
 		t.Fatal(out)
 	}
 	if !strings.Contains(out, "| openmpi-debian |") && !strings.Contains(out, "| mpich-debian |") {
