@@ -395,8 +395,7 @@ func (c *Comm) logWays(ctx context.Context) {
 	}
 }
 
-// ways returns a heading, and a line for each Path of each collective of c, with the bytes from
-// which on calls take it.
+// ways returns a heading, and a line for each Path of each collective of c, with its least bytes.
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, "+
 		"collectives go through\n%s", c.Size(), len(c.hosts()), c.exec.Paths.Describe())

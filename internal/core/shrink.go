@@ -140,9 +140,8 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 	return p.assembleRenewal(wire.Restore, firstName, all.rules, g, members, mine).unless(ctx, late)
 }
 
-// assembleRenewal returns the communicator of a Shrink or Restore. Its name consists of base, the
-// name of the first communicator in the chain of renewals, the kind, and the length of the chain if
-// this is more than 1. Replacements learn the length from the other members.
+// assembleRenewal returns the communicator of a Shrink or Restore. Its name has base, the first
+// communicator's, the kind, and the number of renewals if above 1, which members tell replacements.
 func (p *process) assembleRenewal(
 	kind wire.VoteKind, base string, rules *path.Rules, g Group, members []group.Member, mine group.Member,
 ) *Comm {

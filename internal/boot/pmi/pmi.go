@@ -27,8 +27,7 @@ const (
 	MaxLine = 8 << 10
 )
 
-// Variables by which a launcher gives a process its rank, the job's size, and a descriptor or an
-// address for a connection to the launcher.
+// Variables of a launcher: the rank, the job's size, and how to connect to the launcher.
 const (
 	EnvFD   = "PMI_FD"
 	EnvRank = "PMI_RANK"

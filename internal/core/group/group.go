@@ -175,24 +175,20 @@ func (g Group) Check(parent Group, me int, all []int64) error {
 	return nil
 }
 
-// A part is all of a Member but Color and Key, which only Split uses: every rank gets the parts of
-// all ranks.
-type part struct{ Counter, Block, Renewals int64 }
+// partSize is the length of an encoded Member, which lacks Color and Key: only Split uses them.
+const partSize = 3 * 8
 
-// partSize is the length of an encoded Member.
-var partSize = binary.Size(part{})
-
-// Encode returns the part of m in bytes.
+// Encode returns m in bytes.
 func (m Member) Encode() []byte {
-	b, _ := binary.Append(nil, binary.LittleEndian, part{m.Counter, m.Block, m.Renewals}) // fails for no part
+	b, _ := binary.Append(nil, binary.LittleEndian, [...]int64{m.Counter, m.Block, m.Renewals}) // never fails
 	return b
 }
 
 // decodeMember decodes the result of Encode.
 func decodeMember(b []byte) Member {
-	var p part
-	_, _ = binary.Decode(b, binary.LittleEndian, &p) // as Encode
-	return Member{Counter: p.Counter, Block: p.Block, Renewals: p.Renewals}
+	var words [3]int64
+	_, _ = binary.Decode(b, binary.LittleEndian, &words) // as Encode
+	return Member{Counter: words[0], Block: words[1], Renewals: words[2]}
 }
 
 // Renew returns the ranks of the communicator in the place of g's, after a vote, and their Members:

@@ -64,10 +64,9 @@ var thresholds = [numThresholds]struct {
 	// gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter 5.3 and 3.8, of 4 MiB
 	// 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7 and 0.9; np=4 on two
 	// processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the caches hold, gather 0.31
-	// and 0.41, scatter 0.34 and 0.45). Where ranks access each other's vectors in place, no bounce
-	// buffer takes room in the caches besides, and vectors may be twice as long (np=2 near: bcast
-	// of 16 MiB 0.39 and 0.61, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB
-	// 3.3 and 2.5 ms).
+	// and 0.41, scatter 0.34 and 0.45). In place, caches hold no bounce
+	// buffers, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61, of
+	// 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// Stores are also non-temporal only from this many bytes of a rank's buffers on, on average:

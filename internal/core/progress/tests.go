@@ -15,10 +15,9 @@ const (
 	// them. If they take longer, the program computes, or other processes have used the processor.
 	testsIn = testsPerClock * 20 * time.Microsecond
 	// testsAwake is the number of unsuccessful tests that yield, on shared processors, before a
-	// test sleeps. They take some milliseconds, for which other sessions may have to wait. Sleeps
-	// that end when a message comes are too long for a program that also waits for its sends
-	// (HPCC's RandomAccess, 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5
-	// with this).
+	// test sleeps: some milliseconds. Sleeps that end when a message comes are too long for a
+	// program that also waits for its sends (HPCC's RandomAccess, 4 ranks on 2 processors: 0.08
+	// million updates a second with 128, 0.5 with this).
 	testsAwake = 4096
 	// testSleep bounds the sleep of a test, for programs that also wait for other events.
 	testSleep = 50 * time.Microsecond
