@@ -32,6 +32,7 @@ func TestAStoppedAgentOnThisMachineIsReportedAndContinues(t *testing.T) {
 
 // Whatever stands still, the time limit and TERM end the job, and nothing is left.
 func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	for _, beat := range []string{"1", "0"} {
 		for _, tt := range []struct {

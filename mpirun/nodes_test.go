@@ -257,6 +257,7 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 // TestAFrozenNodeEndsTheJob stops all processes of one node, or its gompirun alone, or all others
 // of the node. Running processes end, and so do the stopped ones as soon as they continue.
 func TestAFrozenNodeEndsTheJob(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	const all, launcher, rest = "all of", "gompirun of", "agent and ranks of"
 	for _, tt := range []struct {

@@ -99,6 +99,7 @@ func TestRanksThatWaitForLongAreReported(t *testing.T) {
 
 // The kernel's word of a process is told of all programs alike, soon.
 func TestRanksThatAreStoppedAreReported(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	for _, tt := range []struct {
 		name    string

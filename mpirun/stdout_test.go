@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/stress"
 )
 
 // unread runs gompirun with an output that is not read, until its end or for so
@@ -78,6 +80,7 @@ func awaitIn(pid int, ended <-chan struct{}, functions ...string) (thread int) {
 // Whoever does not read must not keep a job from ending: the agent waited for
 // credit, and gompirun in its write.
 func TestAJobEndsWhateverReadsItsOutput(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	send := func(sig syscall.Signal) func(int) { return func(pid int) { syscall.Kill(pid, sig) } }
 	sendAfterEnd := func(sig syscall.Signal) func(int) {
 		return func(pid int) {

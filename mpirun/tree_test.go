@@ -122,6 +122,7 @@ func TestSignalsReachAllRanksOfATree(t *testing.T) {
 
 // The loss of an agent or relay ends the job, and the hosts behind it, too; one line says so.
 func TestWhoIsLostInATree(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	for _, tt := range []struct {
 		what string
 		who  func([]treeRank) int
