@@ -447,11 +447,11 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 		t.Fatal("rank 3 has not come far while rank 0 floods")
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	for deadline := time.Now().Add(soon); slices.ContainsFunc(b.Processes(1),
-		isRank); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); slices.ContainsFunc(b.Processes(1), isRank); {
 		if time.Now().After(deadline) {
 			t.Fatalf("ranks have not ended: %v", b.Processes(1))
 		}
+		time.Sleep(5 * time.Millisecond) // no event tells that the processes of a host have ended
 	}
 	r.Close() // until then their output waits to be read
 	cmd.Wait()

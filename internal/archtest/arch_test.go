@@ -48,7 +48,7 @@ var rules = []rule{
 	{"transport", []string{"internal/sockets", "internal/machine", "internal/fifo", "internal/poll", "internal/seal",
 		"internal/env"}},
 	{"internal/core/match", nil},
-	// not what messages and collectives are
+	// not the forms of messages and collectives
 	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}},
 	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
 	{"internal/core/call", nil},

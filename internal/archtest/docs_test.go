@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Each test that a page of docs names exists. A row of docs/tested.md is one claim: at most 40 words
-// and three tests.
+// Each test that a page of docs names exists. A row of docs/tested.md is one claim: at most 40
+// words and three tests.
 func TestDocsNameTests(t *testing.T) {
 	tests := testNames(t)
 	name := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z0-9]\w+`)

@@ -2,7 +2,7 @@
 
 package calls
 
-// mpiFunctions are those of MPI that consist of several collectives.
+// mpiFunctions are the functions of MPI that consist of several collectives.
 var mpiFunctions = []string{
 	"MPI_Finalize",
 	"MPI_Barrier_init",

@@ -1,7 +1,7 @@
-// Package sockets adds to package net: the addresses by which other hosts reach a rank (address.go),
-// an Acceptor for connections whose callers have yet to authenticate themselves, descriptors passed
-// through Unix sockets, the process at the other end of a Unix socket, system calls on non-blocking
-// sockets of TCP (tcp_linux.go), and a list of gompi's sockets (forked.go).
+// Package sockets adds to package net: the addresses by which other hosts reach a rank
+// (address.go), an Acceptor for connections whose callers have yet to authenticate themselves,
+// descriptors passed through Unix sockets, the process at the other end of a Unix socket, system
+// calls on non-blocking sockets of TCP (tcp_linux.go), and a list of gompi's sockets (forked.go).
 package sockets
 
 import (

@@ -3,8 +3,8 @@
 //
 //	cmd=put kvsname=kvs_1 key=card value=10.0.0.1:5000
 //
-// gompirun's agents are servers, without input or output (server.go); gompi's ranks are clients under
-// other launchers (launcher.go).
+// gompirun's agents are servers, without input or output (server.go); gompi's ranks are clients
+// under other launchers (launcher.go).
 package pmi
 
 import (

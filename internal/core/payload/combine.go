@@ -13,7 +13,7 @@ type Combine struct {
 // Combine makes m, a receive, combine the payload with other operands.
 func (m *Move) Combine(c *Combine) { m.combine = c }
 
-// Combines reports whether m reduces what it receives.
+// Combines reports whether m reduces the received elements.
 func (m *Move) Combines() bool { return m.combine != nil }
 
 // reduce combines the bytes in, which are at offset off of the message.

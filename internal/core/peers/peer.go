@@ -11,7 +11,7 @@ type Peer struct {
 	Rank world.Rank
 	// Lost is the reason why the peer cannot be reached any more, nil while it can.
 	Lost error
-	// Direct and Getter are those parts of the peer's transport, nil if it lacks them.
+	// Direct and Getter are parts of the peer's transport, nil if the transport lacks them.
 	Direct     transport.Direct
 	Getter     transport.Getter
 	Credit     Credit     // for eager point-to-point messages

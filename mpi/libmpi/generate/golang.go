@@ -61,7 +61,7 @@ func writeHandle(body *strings.Builder, k table.Kind) string {
 
 // writeCalls writes the names that package calls gives to collectives of a function.
 func writeCalls(w io.Writer, all []table.Function) {
-	fmt.Fprint(w, generated+"package calls\n\n// mpiFunctions are those of MPI that consist of several collectives.\n"+
+	fmt.Fprint(w, generated+"package calls\n\n// mpiFunctions are the functions of MPI that consist of several collectives.\n"+
 		"var mpiFunctions = []string{\n")
 	for _, f := range all {
 		if f.Collectives {

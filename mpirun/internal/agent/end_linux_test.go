@@ -33,8 +33,8 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 	}
 }
 
-// groupOfTheDead kills a wrapper and lets the agent notice its end. It returns the agent's time, and
-// the kernel's error for the process group as soon as the segment says that the rank has ended.
+// groupOfTheDead kills a wrapper and lets the agent notice its end. It returns the agent's time,
+// and the kernel's error for the process group as soon as the segment says that the rank has ended.
 func groupOfTheDead(t *testing.T) (took time.Duration, left error) {
 	t.Helper()
 	s, err := seg.New([]world.Rank{0})

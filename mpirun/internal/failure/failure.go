@@ -34,7 +34,7 @@ type Cause struct {
 //
 // An agent without a processor dates the death of its rank too late. Other ranks see their
 // connections to that rank break, wait for news of it, and at last fail. So the death precedes
-// those failures; or the loss of the agent does, if the death is never reported.
+// these failures. If the death is never reported, the loss of the agent precedes them.
 func (c *Cause) Before(d *Cause) bool {
 	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
 		return missed

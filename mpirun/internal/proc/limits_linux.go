@@ -117,8 +117,8 @@ func threadsOf(uid int) (n int64) {
 // more.
 const agentFiles = 24
 
-// CheckAgentLimits returns an error if the limits of this process are too low for an agent on another
-// host than the launcher's, which has checked its own.
+// CheckAgentLimits returns an error if the limits of this process are too low for an agent on
+// another host than the launcher's, which has checked its own.
 func CheckAgentLimits() error {
 	if err := CheckAgentFiles(); err != nil {
 		return err
