@@ -12,27 +12,21 @@ import (
 // A Layout selects elements of a slice for a message or a collective, and their order: the elements
 // of a column or of a block of a matrix, for example. Lay makes a Buffer of a Layout, so that
 // scattered elements are sent and received without packing by the program (MPI-4.1 chapter 5).
-// Package window has views of other ranks' memory by Layouts. Places and lengths are in elements,
-// from the beginning of the slice.
+// Places and lengths are in elements, from the beginning of the slice.
 //
 // A Layout is a value that does not change, for slices of any type. The zero Layout has no
 // elements.
-type Layout layout.Elements
-
-func elements(in layout.Layout, overlaps bool) Layout { return Layout(layout.ElementsIn(in, overlaps)) }
-
-func (l *Layout) runs() (in layout.Layout, overlaps bool) { return (*layout.Elements)(l).Runs() }
+type Layout struct {
+	in       layout.Layout // of elements of one byte
+	overlaps bool          // an element is selected more than once
+}
 
 // Len returns the number of elements.
-func (l Layout) Len() int {
-	in, _ := l.runs()
-	return in.Size()
-}
+func (l Layout) Len() int { return l.in.Size() }
 
 // Extent returns the length that a slice needs: one more than the last index of l.
 func (l Layout) Extent() int {
-	in, _ := l.runs()
-	_, hi := in.Bounds()
+	_, hi := l.in.Bounds()
 	return hi
 }
 
@@ -52,7 +46,7 @@ func Contiguous(n int) (Layout, error) {
 	if err := fits("contiguous layout: length", n, 0); err != nil {
 		return Layout{}, err
 	}
-	return elements(layout.Run(n), false), nil
+	return Layout{in: layout.Run(n)}, nil
 }
 
 // Vector returns count blocks of block elements each, the first elements of which are stride apart:
@@ -69,7 +63,7 @@ func Vector(count, block, stride int) (Layout, error) {
 		return Layout{}, core.BadArgument("vector of %d blocks of %d elements, %d apart: want it to end at element 2^47 at most", count, block, stride)
 	}
 	one := layout.Run(block)
-	return elements(one.Times(count, stride), count > 1 && stride < block), nil
+	return Layout{one.Times(count, stride), count > 1 && stride < block}, nil
 }
 
 // Subarray returns the block of an array that begins at starts and has subsizes elements in each
@@ -92,7 +86,7 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 		in = in.At(start * stride)
 		stride *= size
 	}
-	return elements(in, false), nil
+	return Layout{in: in}, nil
 }
 
 // Indexed returns blocks of lengths[i] elements that begin at starts[i], one after the other
@@ -115,7 +109,7 @@ func Indexed(lengths, starts []int) (Layout, error) {
 		one := layout.Run(n)
 		b.Add(one.At(starts[i]))
 	}
-	return elements(b.Layout(), anyOverlap(lengths, starts)), nil
+	return Layout{b.Layout(), anyOverlap(lengths, starts)}, nil
 }
 
 // anyOverlap reports whether two blocks have an element in common.
@@ -158,10 +152,9 @@ func Lay[T Scalar](s []T, l Layout) (Buffer, error) {
 	if l.Len() == 0 { // at any place
 		return Of(s[:0]), nil
 	}
-	in, overlaps := l.runs()
-	if at, ok := in.Contiguous(); ok {
+	if at, ok := l.in.Contiguous(); ok {
 		return Of(s[at : at+l.Len()]), nil
 	}
 	at, size := unsafe.Pointer(unsafe.SliceData(s)), int(unsafe.Sizeof(s[0]))
-	return layout.Lay(uintptr(at), at, in.Scaled(size), TypeOf[T](), l.Len(), overlaps), nil
+	return layout.Lay(uintptr(at), at, l.in.Scaled(size), TypeOf[T](), l.Len(), l.overlaps), nil
 }

@@ -9,11 +9,8 @@
 //	err = w.Flush(ctx, 0)                                                 // now it is in old
 //	err = w.UnlockAll(ctx)
 //
-// # Elements at the target
-//
-// At the target an operation accesses contiguous elements. For other elements, such as columns and
-// blocks of a matrix, use a View, which Lay makes of a window and a comm.Layout. At the origin
-// comm.Lay makes such a Buffer; only the number of elements must be the same on both sides.
+// At the target an operation accesses contiguous elements. At the origin comm.Lay makes a Buffer of
+// other elements, such as a column of a matrix.
 //
 // # Completion
 //

@@ -42,32 +42,3 @@ func Example() {
 	}
 	// Output: the counter is at 14 when each of 4 ranks has found that there is no task left
 }
-
-// Each rank has a matrix, and stores its rank in a column of the next one's.
-func ExampleLay() {
-	const rows, cols = 2, 3
-	work := func(ctx context.Context, c *comm.Comm) error {
-		w, matrix, err := window.Allocate[int32](ctx, c, rows*cols)
-		if err != nil {
-			return err
-		}
-		layout, err := comm.Vector(rows, 1, cols)
-		if err != nil {
-			return err
-		}
-		column, err := window.Lay[int32](w, layout)
-		if err != nil {
-			return err
-		}
-		me, next := int32(c.Rank()+1), (c.Rank()+1)%c.Size()
-		err = errors.Join(w.Fence(ctx), column.Put(next, 2, comm.Of([]int32{me, me})), w.Fence(ctx))
-		if c.Rank() == 1 {
-			fmt.Println(matrix[:cols], matrix[cols:])
-		}
-		return errors.Join(err, w.Free(ctx))
-	}
-	if err := errors.Join(commtest.Ranks(context.Background(), 2, comm.Config{}, work)...); err != nil {
-		fmt.Println(err)
-	}
-	// Output: [0 0 1] [0 0 1]
-}

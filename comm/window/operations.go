@@ -46,13 +46,39 @@ func (w *Window) Get(from, at int, b comm.Buffer) error {
 // Accumulate combines b with the elements of rank to, from element at on (MPI_Accumulate). op is
 // Replace, or an operator of comm that is defined for the elements, except Avg.
 func (w *Window) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
-	return w.plain.Accumulate(to, at, b, op)
+	return w.accumulate("accumulate", to, at, b, op, nil)
+}
+
+func (w *Window) accumulate(name string, to, at int, b comm.Buffer, op comm.Op, keep rma.Keep) error {
+	if to == comm.ProcNull {
+		return nil
+	}
+	if err := w.check(name, at, b); err != nil {
+		return err
+	}
+	return w.w.Accumulate(rma.Run(to, at*w.size, b.Size()), b, rma.Of(op, b.Type()), keep)
 }
 
 // GetAccumulate is Accumulate that also stores the previous elements in result
 // (MPI_Get_accumulate). With NoOp, b is ignored.
 func (w *Window) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
-	return w.plain.GetAccumulate(to, at, b, result, op)
+	return w.getAccumulate("getaccumulate", to, at, b, result, op, nil)
+}
+
+func (w *Window) getAccumulate(name string, to, at int, b, result comm.Buffer, op comm.Op, keep rma.Keep) error {
+	if to == comm.ProcNull {
+		return nil
+	}
+	if op == NoOp {
+		b = result
+	}
+	if err := w.check(name, at, b); err != nil {
+		return err
+	}
+	if result.Size() != b.Size() {
+		return fmt.Errorf("%s: %w: a result of %d bytes: want %d", name, comm.ErrArgument, result.Size(), b.Size())
+	}
+	return w.w.GetAccumulate(rma.Run(to, at*w.size, b.Size()), b, result, rma.Of(op, b.Type()), keep)
 }
 
 // FetchAndOp is GetAccumulate of one element, which is faster (MPI_Fetch_and_op). Both buffers are
@@ -92,21 +118,46 @@ func (w *Window) CompareAndSwap(to, at int, b, want, result comm.Buffer) error {
 // Rput is Put with a Request, which is complete when b may be used again (MPI_Rput). At the target
 // the elements are stored after a Flush.
 func (w *Window) Rput(to, at int, b comm.Buffer) (comm.Request, error) {
-	return w.plain.Rput(to, at, b)
+	return w.requested(func(keep rma.Keep) error {
+		if to == comm.ProcNull {
+			return nil
+		}
+		if err := w.check("rput", at, b); err != nil {
+			return err
+		}
+		return w.w.Put(rma.Run(to, at*w.size, b.Size()), b, keep)
+	})
 }
 
 // Rget is Get with a Request, which is complete when b has the elements (MPI_Rget).
 func (w *Window) Rget(from, at int, b comm.Buffer) (comm.Request, error) {
-	return w.plain.Rget(from, at, b)
+	return w.requested(func(keep rma.Keep) error {
+		if from == comm.ProcNull {
+			return nil
+		}
+		if err := w.check("rget", at, b); err != nil {
+			return err
+		}
+		return w.w.Get(rma.Run(from, at*w.size, b.Size()), b, keep)
+	})
 }
 
 // Raccumulate is Accumulate with a Request, as in Rput (MPI_Raccumulate).
 func (w *Window) Raccumulate(to, at int, b comm.Buffer, op comm.Op) (comm.Request, error) {
-	return w.plain.Raccumulate(to, at, b, op)
+	return w.requested(func(keep rma.Keep) error { return w.accumulate("raccumulate", to, at, b, op, keep) })
 }
 
 // RgetAccumulate is GetAccumulate with a Request, which is complete when result has the elements
 // (MPI_Rget_accumulate).
 func (w *Window) RgetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) (comm.Request, error) {
-	return w.plain.RgetAccumulate(to, at, b, result, op)
+	return w.requested(func(keep rma.Keep) error {
+		return w.getAccumulate("rgetaccumulate", to, at, b, result, op, keep)
+	})
+}
+
+// requested starts an operation, and returns a request that completes with all of start's kept
+// parts.
+func (w *Window) requested(start func(keep rma.Keep) error) (comm.Request, error) {
+	r, err := w.w.Requested(start)
+	return comm.Request(r), err
 }

@@ -25,11 +25,10 @@ const (
 // in the memory of a rank are numbers of elements. In a dynamic window they are addresses from
 // Attach.
 type Window struct {
-	w     *rma.Window
-	typ   comm.Type // of the elements; none in a dynamic window
-	size  int       // of an element; 1 in a dynamic window
-	most  uint      // the largest place, so that its offset in bytes fits an int
-	plain View      // contiguous elements
+	w    *rma.Window
+	typ  comm.Type // of the elements; none in a dynamic window
+	size int       // of an element; 1 in a dynamic window
+	most uint      // the largest place, so that its offset in bytes fits an int
 }
 
 // Create makes a window of memory of each rank, with any number of elements (MPI_Win_create). It is
@@ -105,9 +104,7 @@ func create(ctx context.Context, c *comm.Comm, t comm.Type, cfg rma.Config) (*Wi
 	if err != nil {
 		return nil, fmt.Errorf("window: %w", err)
 	}
-	w := &Window{w: made, typ: t, size: cfg.Unit, most: math.MaxInt / uint(cfg.Unit)}
-	w.plain.w = w
-	return w, nil
+	return &Window{w: made, typ: t, size: cfg.Unit, most: math.MaxInt / uint(cfg.Unit)}, nil
 }
 
 // Attach makes b, host memory, accessible in a dynamic window, and returns its address, by which

@@ -117,7 +117,7 @@ var rules = []rule{
 	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout",
 		"internal/core/call"}},
 	{"internal/core/topology", []string{"internal/core/."}},
-	{"comm/window", []string{"comm/.", "internal/core/.", "internal/core/layout", "internal/core/rma"}},
+	{"comm/window", []string{"comm/.", "internal/core/.", "internal/core/rma"}},
 	// tests alone
 	{"comm/internal/randprog", nil},
 	// no transport: its time is virtual

@@ -27,7 +27,7 @@ var wings = []wing{
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/libgompi)/.*\.go$`), 14_712},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_650},
 	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_421},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_960},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_822},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

@@ -16,6 +16,9 @@ import (
 	"gompi/comm/commtest"
 	"gompi/comm/window"
 	"gompi/internal/core/call"
+	"gompi/internal/core/layout"
+	"gompi/internal/core/rma"
+	"gompi/internal/mem"
 )
 
 // doorCalls are of two ranks.
@@ -257,16 +260,13 @@ func TestWindowsInMemoryAllocateNothing(t *testing.T) {
 			return 0, err
 		}
 		x, long, half := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000)), comm.Of(make([]int64, 500))
-		column, err := window.Lay[int64](w, must(comm.Vector(500, 1, 2)))
-		if err != nil {
-			return 0, err
-		}
+		inside, element := insideWindow(w), layout.Run(8)
+		column := rma.Target{Rank: 1, Layout: element.Times(500, 16)}
 		a, err := perStep(ctx, c, func() error {
 			return errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum),
-				w.Accumulate(1, 0, long, comm.Max),
-				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half),
-				column.Accumulate(1, 0, half, comm.Sum),
-				w.Flush(ctx, 1))
+				w.Accumulate(1, 0, long, comm.Max), w.Put(1, 0, long), w.Get(1, 0, long),
+				inside.Put(column, half, nil), inside.Get(column, half, nil),
+				inside.Accumulate(column, half, rma.Of(comm.Sum, mem.I64), nil), w.Flush(ctx, 1))
 		})
 		return a, errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))
 	})

@@ -14,6 +14,9 @@ import (
 	"gompi/comm"
 	"gompi/comm/window"
 	"gompi/internal/boot"
+	"gompi/internal/core/layout"
+	"gompi/internal/core/rma"
+	"gompi/internal/mem"
 	"gompi/internal/stress"
 )
 
@@ -276,31 +279,29 @@ func TestWindowRequestsAndLayouts(t *testing.T) {
 }
 
 // A request of more pieces than a message has room for is complete when all are.
-func TestRequestsOfViewsAreOfAllTheirElements(t *testing.T) {
+func TestRequestsOfManyRunsAreOfAllTheirElements(t *testing.T) {
 	onSettings(t, func(ctx context.Context, c *comm.Comm) error {
 		const rows = 300
 		w, mine, err := window.Allocate[int64](ctx, c, 2*rows)
 		if err != nil {
 			return err
 		}
-		column, err := window.Lay[int64](w, must(comm.Vector(rows, 1, 2)))
-		if err != nil {
-			return err
-		}
-		next, x, got, old := (c.Rank()+1)%c.Size(), make([]int64, rows), make([]int64, rows), make([]int64, rows)
+		element, in, sum := layout.Run(8), insideWindow(w), rma.Of(comm.Sum, mem.I64)
+		column := rma.Target{Rank: (c.Rank() + 1) % c.Size(), At: 8, Layout: element.Times(rows, 16)}
+		x, got, old := make([]int64, rows), make([]int64, rows), make([]int64, rows)
 		for i := range x {
 			x[i] = int64(i) + 1
 		}
-		wait := func(r comm.Request, err error) error { return errors.Join(err, second(r.Wait(ctx))) }
-		if err := errors.Join(w.LockAll(ctx), wait(column.Rput(next, 1, comm.Of(x))),
-			wait(column.Rget(next, 1, comm.Of(got)))); err != nil {
-			return err
+		wait := func(start func(keep rma.Keep) error) error {
+			r, err := in.Requested(start)
+			return errors.Join(err, second(r.Wait(ctx)))
 		}
-		if err := equal("what was got", got, x); err != nil {
-			return err
-		}
-		err = errors.Join(wait(column.Raccumulate(next, 1, comm.Of(x), comm.Sum)),
-			wait(column.RgetAccumulate(next, 1, comm.Of(x), comm.Of(old), comm.Sum)))
+		err = errors.Join(w.LockAll(ctx),
+			wait(func(keep rma.Keep) error { return in.Put(column, comm.Of(x), keep) }),
+			wait(func(keep rma.Keep) error { return in.Get(column, comm.Of(got), keep) }),
+			equal("elements of Get", got, x),
+			wait(func(keep rma.Keep) error { return in.Accumulate(column, comm.Of(x), sum, keep) }),
+			wait(func(keep rma.Keep) error { return in.GetAccumulate(column, comm.Of(x), comm.Of(old), sum, keep) }))
 		if err != nil {
 			return err
 		}
@@ -321,20 +322,13 @@ func TestRequestsOfViewsAreOfAllTheirElements(t *testing.T) {
 	})
 }
 
-func TestViewsRefuseWhatTheirLayoutsDoNotName(t *testing.T) {
+func TestRunsOfATargetAreInsideItsPart(t *testing.T) {
 	onSettings(t, func(ctx context.Context, c *comm.Comm) error {
 		w, mine, err := window.Allocate[int64](ctx, c, 6)
 		if err != nil {
 			return err
 		}
-		view := func(l comm.Layout, err error) *window.View {
-			v, failed := window.Lay[int64](w, l)
-			if err := errors.Join(err, failed); err != nil {
-				panic(err)
-			}
-			return v
-		}
-		column, again, two := view(comm.Vector(3, 1, 2)), view(comm.Vector(2, 1, 0)), make([]int64, 2)
+		column, again, two := stridedOf(w, 8, 0, 2, 4), stridedOf(w, 8, 0, 0), make([]int64, 2)
 		three := comm.Of(make([]int64, 3))
 		for _, refused := range []struct {
 			err  error
@@ -344,25 +338,23 @@ func TestViewsRefuseWhatTheirLayoutsDoNotName(t *testing.T) {
 			{column.Get(1, 2, three), "bytes 16 to 56 of the part of rank 1"},
 			{column.Accumulate(1, 2, three, comm.Sum), "bytes 16 to 56 of the part of rank 1"},
 			{column.GetAccumulate(1, 2, three, three, comm.Sum), "bytes 16 to 56 of the part of rank 1"},
-			{column.Put(1, -1, three), "place -1: want 0 to"},
+			{column.Put(1, -1, three), "bytes -8 to 32 of the part of rank 1"},
+			{w.Put(1, -1, three), "place -1: want 0 to"},
 			{w.Put(1, 1<<61, three), "place 2305843009213693952: want 0 to"},
 			{column.Put(4, 0, three), "rank 4: want 0 to 3"},
-			{column.Put(1, 0, comm.Of(two)), "2 elements for a layout of 3: want the same number"},
-			{column.GetAccumulate(1, 0, three, comm.Of(two), comm.Sum), "a result of 16 bytes: want 24"},
-			{column.Put(1, 0, comm.Of([]float64{1, 2, 3})), "elements of float64 in a window of int64"},
-			{again.Put(1, 0, comm.Of(two)), "put: bad argument: a layout that names an element twice"},
-			{again.Accumulate(1, 0, comm.Of(two), comm.Sum), "a layout that names an element twice"},
-			{second(again.Rput(1, 0, comm.Of(two))), "rput: bad argument: a layout that names"},
-			{second(window.Lay[float64](w, comm.Layout{})), "a layout of elements of float64 in a window of int64"},
+			{column.Put(1, 0, comm.Of(two)), "16 bytes, and 24 at the target: want the same number"},
+			{w.GetAccumulate(1, 0, three, comm.Of(two), comm.Sum), "a result of 16 bytes: want 24"},
+			{w.Put(1, 0, comm.Of([]float64{1, 2, 3})), "elements of float64 in a window of int64"},
+			{second(w.Rput(1, -1, three)), "rput: bad argument: place -1"},
+			{second(w.RgetAccumulate(1, 0, three, comm.Of(two), comm.Sum)), "rgetaccumulate: bad argument: a result"},
 		} {
 			if !errors.Is(refused.err, comm.ErrArgument) || !strings.Contains(refused.err.Error(), refused.want) {
 				return fmt.Errorf("%v, want %q", refused.err, refused.want)
 			}
 		}
 		next, got := (c.Rank()+1)%c.Size(), []int64{0, 0}
-		err = errors.Join(column.Put(comm.ProcNull, 9, three), w.Fence(ctx),
-			column.Put(next, 1, comm.Of([]int64{7, 8, 9})), w.Fence(ctx),
-			again.Get(next, 3, comm.Of(got)), w.Fence(ctx), equal("what was got twice", got, []int64{8, 8}))
+		err = errors.Join(w.Fence(ctx), column.Put(next, 1, comm.Of([]int64{7, 8, 9})), w.Fence(ctx),
+			again.Get(next, 3, comm.Of(got)), w.Fence(ctx), equal("the element that is named twice", got, []int64{8, 8}))
 		return errors.Join(err, equal("the part", mine, []int64{0, 7, 0, 8, 0, 9}), w.Free(ctx))
 	})
 }

@@ -3,13 +3,16 @@ package core_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/window"
 	"gompi/internal/core"
 	"gompi/internal/core/network"
+	"gompi/internal/core/rma"
 )
 
 type rankFunc = func(ctx context.Context, c *comm.Comm) error
@@ -48,6 +51,10 @@ func equal[T comparable](what string, got, want []T) error {
 
 // inside returns the communicator of this package that c is.
 func inside(c *comm.Comm) *core.Comm { return (*core.Comm)(c) }
+
+func insideWindow(w *window.Window) *rma.Window {
+	return (*rma.Window)(reflect.ValueOf(w).Elem().FieldByName("w").UnsafePointer())
+}
 
 // joinBy makes a goroutine a rank.
 func joinBy(ctx context.Context, cfg comm.Config, f network.Connection) (*comm.Comm, error) {

@@ -11,6 +11,8 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/window"
+	"gompi/internal/core/layout"
+	"gompi/internal/core/rma"
 	"gompi/internal/mem"
 )
 
@@ -211,7 +213,7 @@ func (m *model) block(rank int) (lo, hi int) {
 	return lo, lo + 1 + m.rng.IntN(rank*n+n-lo)
 }
 
-// An access is what begins operations: a window, or a View of one.
+// An access begins operations: a window, or strided elements of one.
 type access interface {
 	Put(to, at int, b comm.Buffer) error
 	Get(from, at int, b comm.Buffer) error
@@ -219,8 +221,41 @@ type access interface {
 	GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error
 }
 
+// A strided begins operations on elements int64 that runs describes, as MPI's datatypes do.
+type strided struct {
+	w    *rma.Window
+	runs layout.Layout
+	unit int // bytes of a place
+}
+
+// stridedOf returns the elements of w with some numbers, counted from the place of an operation.
+func stridedOf(w *window.Window, unit int, elements ...int) strided {
+	var b layout.Builder
+	for _, at := range elements {
+		one := layout.Run(8)
+		b.Add(one.At(8 * at))
+	}
+	return strided{insideWindow(w), b.Layout(), unit}
+}
+
+func (s strided) target(rank, at int) rma.Target {
+	return rma.Target{Rank: rank, At: at * s.unit, Layout: s.runs}
+}
+
+func (s strided) Put(to, at int, b comm.Buffer) error { return s.w.Put(s.target(to, at), b, nil) }
+
+func (s strided) Get(from, at int, b comm.Buffer) error { return s.w.Get(s.target(from, at), b, nil) }
+
+func (s strided) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
+	return s.w.Accumulate(s.target(to, at), b, rma.Of(op, b.Type()), nil)
+}
+
+func (s strided) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
+	return s.w.GetAccumulate(s.target(to, at), b, result, rma.Of(op, b.Type()), nil)
+}
+
 // some returns some elements of the block that rank has of a part, in one run or as a Layout names
-// them, and what accesses them from the element at lo on.
+// them, and the access to them from the element at lo on.
 func (m *model) some(rank int) (a access, lo int, elements []int) {
 	lo, hi := m.block(rank)
 	elements = make([]int, hi-lo)
@@ -237,15 +272,14 @@ func (m *model) some(rank int) (a access, lo int, elements []int) {
 		}
 		l = must(comm.Contiguous(1))
 	}
-	view, err := window.Lay[int64](m.w, l)
-	if err != nil {
-		panic(err)
-	}
-	named := make([]int, l.Len())
+	named, places := make([]int, l.Len()), make([]int, l.Len())
 	if err := mem.Copy(comm.Of(named), lay(elements, l)); err != nil {
 		panic(err)
 	}
-	return view, lo, named
+	for i, at := range named {
+		places[i] = at - lo
+	}
+	return stridedOf(m.w, 8/m.unit, places...), lo, named
 }
 
 // of returns the elements of a part that have some numbers.
