@@ -19,6 +19,8 @@ REGRESS ?= ./internal/mem ./internal/core/match ./transport/inproc ./internal/co
 
 export CGO_ENABLED = 0
 
+GOBUILD  = GO='$(GO)' $(CURDIR)/.ci/gobuild -trimpath -ldflags '$(LDFLAGS)'
+
 # What has C in it runs where glibc is older than here, from 2.17 on.
 OLDGLIBC := -include $(CURDIR)/internal/guest/shim/oldglibc.h
 OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
@@ -40,8 +42,9 @@ help: ## print this list
 
 build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
-	cd bench && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ $(BENCH)
+	@echo "building bin/gompirun, bin/gompi-bench, bin/train and the other programs"
+	@$(GOBUILD) -o $(BIN)/ $(PROGS)
+	@cd bench && $(GOBUILD) -o $(abspath $(BIN))/ $(BENCH)
 	@$(call manual,$(BIN)/share,$(BIN)/gompi-bench)
 	@$(call topo,$(BIN))
 
@@ -84,12 +87,16 @@ else
 	./.ci/mpi
 endif
 
-run: ## build gompirun and train, and train a language model on real text with 4 ranks on this machine (about a minute)
+run: ## build gompirun and train, and train a language model on real text with 4 ranks on this machine for 30 seconds
 	@mkdir -p $(BIN)
 	@echo "building bin/gompirun and bin/train; make build has the other programs"
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(MAIN)
+	@$(GOBUILD) -o $(BIN)/ $(MAIN)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
-	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train
+	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train -max-time 30s
+	@echo; echo 'To try next:'
+	@echo '  $(BIN)/gompirun -np 2 $(BIN)/train -max-time 10s       # half the ranks'
+	@echo '  $(BIN)/gompirun -np 4 -stats $(BIN)/train -steps 50    # and what the collectives took'
+	@echo '  $(BIN)/gompirun doctor    # what this machine has; docs/clusters.md has other hosts'
 
 test: ## tests of every package and part, minutes: those that take long, and most rows of large tables, are left to make test-all
 	./.ci/test

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"gompi/examples/internal/job"
 	"gompi/examples/train/internal/bytelm"
@@ -14,10 +15,11 @@ import (
 
 // A config is the command line. All ranks have the same.
 type config struct {
-	epochs, steps int // 0: no limit
-	epochSamples  int // samples of one epoch, of all ranks together; 0: the whole text
-	batch         int // samples of all ranks together
-	accumulate    int // backward passes per step
+	epochs, steps int           // 0: no limit
+	maxTime       time.Duration // 0: no limit
+	epochSamples  int           // samples of one epoch, of all ranks together; 0: the whole text
+	batch         int           // samples of all ranks together
+	accumulate    int           // backward passes per step
 	rate          float64
 	seed          uint64
 	data          string
@@ -89,7 +91,7 @@ func parse(args []string, help io.Writer) (config, error) {
 	if *resume != "auto" && *resume != "never" {
 		return cfg, fmt.Errorf("-resume %q: want auto or never", *resume)
 	}
-	if cfg.epochs == 0 && cfg.steps == 0 {
+	if cfg.epochs == 0 && cfg.steps == 0 && cfg.maxTime == 0 {
 		cfg.steps = defaultSteps
 	}
 	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0 || cfg.keepBest) {
@@ -103,6 +105,8 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.IntVar(&cfg.epochSamples, "epoch-samples", cfg.epochSamples,
 		"samples of one epoch, of all ranks together; 0: the whole text")
 	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after this many steps (default %d, or as many as -epochs needs)", defaultSteps))
+	fs.DurationVar(&cfg.maxTime, "max-time", 0,
+		"choose the last step so that all steps take about this long, as 30s; -steps and -epochs still limit them")
 	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
 	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate,
 		"backward passes into which each rank divides its share of a batch")
@@ -154,6 +158,12 @@ func (cfg *config) check() error {
 		if n.got < n.want {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
 		}
+	}
+	if cfg.maxTime < 0 {
+		return fmt.Errorf("-max-time %v: want a duration such as 30s, or 0 for no limit", cfg.maxTime)
+	}
+	if cfg.maxTime > 0 && cfg.recovers() {
+		return fmt.Errorf("-max-time with -recover %s: want one of them", cfg.recover)
 	}
 	if !(cfg.rate > 0) || math.IsInf(cfg.rate, 1) {
 		return fmt.Errorf("-lr %v: want a positive, finite number", cfg.rate)

@@ -78,6 +78,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-eval-every -1":     "-eval-every -1: want at least 0",
 		"-scale-lr cubic":    `-scale-lr "cubic": want none, linear or sqrt`,
 		"-clip-norm -1":      "-clip-norm -1: want a positive, finite number",
+		"-max-time -1s":      "-max-time -1s: want a duration such as 30s",
 		"-keep-best":         "-keep-best without -eval-every: want both",
 
 		"-trace f -device cuda":        "-trace with -device cuda: want -device host",
@@ -90,6 +91,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-recover maybe":               `-recover "maybe": want no, shrink or restore`,
 		"-device cuda -recover shrink": "-recover shrink with -device cuda: want -device host",
 		"-trace f -recover restore":    "-recover restore with -trace: want one of them",
+		"-recover shrink -max-time 1s": "-max-time with -recover shrink: want one of them",
 		"-exact 8 -accumulate 2":       "-exact with -accumulate: want one of them",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/examples/internal/job"
 )
@@ -111,6 +112,11 @@ func (p *progress) after(ctx context.Context) error {
 		return err
 	}
 	p.points = append(p.points, pt)
+	if p.t.cfg.maxTime > 0 {
+		if err := p.chooseLast(ctx); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(p.out, "step %5d/%d  %.3f bits/byte  %7.0f samples/s  compute %6.2f ms  exposed communication %5.2f ms  %s left\n",
 		pt.step, p.t.last, pt.loss, pt.speed, pt.compute, pt.exposed, p.left())
 	if p.csv == nil {
@@ -148,6 +154,21 @@ func (p *progress) mean(ctx context.Context) (pt point, err error) {
 	p.loss, p.samples, p.busy, p.steps = 0, 0, 0, 0
 	p.exposed, p.begin = exposed, now
 	return pt, nil
+}
+
+// chooseLast sets the last step by the mean time of this run's steps on rank 0, so that they take
+// -max-time.
+func (p *progress) chooseLast(ctx context.Context) error {
+	took := time.Since(p.start)
+	last := []int64{p.t.state.Step}
+	if rest := p.t.cfg.maxTime - took; rest > 0 {
+		last[0] += int64(float64(p.t.state.Step-p.first) * float64(rest) / float64(took))
+	}
+	if err := comm.Bcast(ctx, p.t.c, 0, last); err != nil {
+		return err
+	}
+	p.t.last = min(p.t.lastStep(), last[0])
+	return nil
 }
 
 // left estimates the time of the remaining steps, at the mean speed of this run.

@@ -46,7 +46,7 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err erro
 		return err
 	}
 	t.epochSteps = t.stepsPerEpoch() // independent of the seed
-	if t.hook, err = newHook(t.cfg.hook, t.lastStep()); err != nil {
+	if t.hook, err = newHook(t.cfg.hook, t.planned()); err != nil {
 		return err
 	}
 	if err := t.restore(ctx); err != nil {
@@ -60,7 +60,7 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err erro
 	if err := t.newSampler(t.state.Seed); err != nil {
 		return err
 	}
-	t.last = t.lastStep()
+	t.last = t.planned()
 	t.describe(out)
 	t.d, err = t.model.share(ctx, t.c, t.options())
 	return err
@@ -92,10 +92,21 @@ func (t *trainer) stepsOf(epochs int) int64 {
 	return int64(epochs) * t.epochSteps
 }
 
+// planned returns the last step; with -max-time a guess, until the time of a step is known.
+func (t *trainer) planned() int64 {
+	if t.cfg.maxTime > 0 {
+		return min(t.lastStep(), t.state.Step+defaultSteps)
+	}
+	return t.lastStep()
+}
+
+// lastStep returns the last step by -steps and -epochs.
 func (t *trainer) lastStep() int64 {
 	switch all := t.stepsOf(t.cfg.epochs); {
 	case t.cfg.evalOnly:
 		return t.state.Step
+	case t.cfg.epochs == 0 && t.cfg.steps == 0: // -max-time alone
+		return math.MaxInt64
 	case t.cfg.epochs == 0:
 		return int64(t.cfg.steps)
 	case t.cfg.steps == 0:
@@ -169,7 +180,11 @@ func (t *trainer) describe(out io.Writer) {
 		}
 	}
 	steps := "no steps"
-	if t.state.Step < t.last {
+	switch {
+	case t.state.Step >= t.last:
+	case t.cfg.maxTime > 0:
+		steps = fmt.Sprintf("steps from %d on for %v", t.state.Step+1, t.cfg.maxTime)
+	default:
 		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)
 	}
 	fmt.Fprintf(out, "run: %s of %d samples, learning rate %.4g, on %d ranks of %s, overlap %v, hook %s, exact %d\n",

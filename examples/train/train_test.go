@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
@@ -413,6 +414,24 @@ func TestProgramAloneTrainsAndReports(t *testing.T) {
 	}
 	if status := run([]string{"-batch", "x"}, &out, &errs); status != 2 {
 		t.Errorf("status %d after a bad flag, want 2", status)
+	}
+}
+
+func TestTimeChoosesTheLastStep(t *testing.T) {
+	for _, tc := range []struct {
+		time         time.Duration
+		steps, every int
+		want         int64
+	}{
+		{time.Nanosecond, 0, 3, 3}, // the time is looked at with each line of progress
+		{time.Hour, 7, 2, 7},       // -steps still limits
+	} {
+		cfg := small()
+		cfg.maxTime, cfg.steps, cfg.every = tc.time, tc.steps, tc.every
+		curve := trained(t, 3, cfg).curve
+		if last := curve[len(curve)-1].step; last != tc.want {
+			t.Errorf("-max-time %v -steps %d: the last step is %d, want %d", tc.time, tc.steps, last, tc.want)
+		}
 	}
 }
 
