@@ -55,17 +55,13 @@ func RankZeroFirst(ctx context.Context, c *comm.Comm, fn func() error) error {
 // bcastText returns root's text on every rank.
 func bcastText(ctx context.Context, c *comm.Comm, root int, text string) (string, error) {
 	size := []int{len(text)}
-	if err := comm.Bcast(ctx, c, root, size); err != nil {
-		return "", fmt.Errorf("ddp: %w", err)
-	}
-	if size[0] == 0 {
-		return "", nil
-	}
+	err := comm.Bcast(ctx, c, root, size)
 	data := make([]byte, size[0])
-	if c.Rank() == root {
-		copy(data, text)
+	copy(data, text)
+	if err == nil {
+		err = comm.Bcast(ctx, c, root, data)
 	}
-	if err := comm.Bcast(ctx, c, root, data); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("ddp: %w", err)
 	}
 	return string(data), nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/comm"
+	"gompi/comm/ddp/internal/sums"
 )
 
 // A bucket is a run of memory with the gradients of some parameters, which are averaged over the
@@ -15,7 +16,7 @@ import (
 type bucket struct {
 	params  []int         // indexes, in the order of their gradients in grads
 	grads   comm.Buffer   // of a device, or from comm.Alloc: ranks of one host average them in place
-	rows    *rowReducer   // not nil: the bucket is one parameter with rows, without grads
+	rows    *sums.Rows    // not nil: the bucket is one parameter with rows, without grads
 	exact   *exactReducer // nil: sums are not exact
 	reducer reducer       // of grads or rows
 	names   string        // of the parameters, for messages
@@ -25,7 +26,7 @@ type bucket struct {
 // bytes is the size of the averages.
 func (b *bucket) bytes() int {
 	if b.rows != nil {
-		return b.rows.result.bytes()
+		return b.rows.Bytes()
 	}
 	return b.grads.Size()
 }
@@ -86,13 +87,13 @@ func (d *DDP) makeBuckets(ctx context.Context) error {
 			d.home[i] = b
 		}
 		if b.rows = d.rows[members[0]]; b.rows != nil {
-			b.reducer = b.rows
+			b.reducer = d.runner.newTask(func(ctx context.Context) error { return b.rows.Reduce(ctx, d.hookComm) })
 		} else if err := d.fillBucket(ctx, b); err != nil {
 			return err
 		}
-		b.reducer = d.trace.follow(b.reducer, len(d.buckets)-1)
+		b.reducer = d.follow(b.reducer, len(d.buckets)-1)
 	}
-	d.trace.resize(len(d.buckets))
+	d.trace.Resize(len(d.buckets))
 	return nil
 }
 

@@ -21,19 +21,12 @@ func (d *DDP) SyncBuffers(ctx context.Context) error {
 }
 
 func (d *DDP) bcastBuffers(ctx context.Context) error {
-	size := 0
+	d.packed = d.packed[:0]
 	for _, b := range d.opts.Buffers {
-		size += b.Data.Size()
+		d.packed = append(d.packed, b.Data.HostSlice()...)
 	}
-	if size == 0 {
+	if len(d.packed) == 0 {
 		return nil
-	}
-	if d.packed == nil {
-		d.packed = make([]byte, size)
-	}
-	to := d.packed
-	for _, b := range d.opts.Buffers {
-		to = to[copy(to, b.Data.HostSlice()):]
 	}
 	if err := comm.Bcast(ctx, d.c, 0, d.packed); err != nil {
 		return fmt.Errorf("buffers: %w", err)

@@ -15,25 +15,12 @@ import (
 // same names and lengths. Without this check another model on one rank would show by a wrong count
 // in the first step, or never.
 func sameModel(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options) error {
-	mine := describe(params, opts)
-	differ, err := differing(ctx, c, digest([]byte(strings.Join(mine, "\n"))))
-	if err != nil || len(differ) == 0 {
+	differ, err := compare(ctx, c, describe(params, opts))
+	if err != nil || differ == nil {
 		return err
 	}
-	theirs, err := lines(ctx, c, differ[0], mine)
-	if err != nil {
-		return err
-	}
-	zero, err := lines(ctx, c, 0, mine)
-	if err != nil {
-		return err
-	}
-	i := 0
-	for i < len(zero) && i < len(theirs) && zero[i] == theirs[i] {
-		i++
-	}
-	return fmt.Errorf("ddp: the model of %s is not rank 0's: rank 0 has %s, rank %d has %s",
-		ranks(differ), line(zero, i), differ[0], line(theirs, i))
+	return fmt.Errorf("ddp: the model of %s is not rank 0's: rank 0 has %s, rank %d has %s", differ.ranks,
+		line(differ.zero, differ.at), differ.rank, line(differ.theirs, differ.at))
 }
 
 // describe returns a line for the options and one for each parameter.
@@ -59,12 +46,6 @@ func line(list []string, i int) string {
 	return fmt.Sprintf("only %d parameters", len(list)-1)
 }
 
-// lines returns rank root's list on every rank.
-func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string, error) {
-	text, err := bcastText(ctx, c, root, strings.Join(list, "\n"))
-	return strings.Split(text, "\n"), err
-}
-
 // CheckReplicas returns an error on all ranks unless the parameters are equal on all of them, bit
 // for bit. It reads the whole model, copied from a device after the stream's work, and sends a few
 // bytes.
@@ -72,32 +53,19 @@ func (d *DDP) CheckReplicas(ctx context.Context) error {
 	if err := d.syncStream(); err != nil {
 		return err
 	}
-	digests := make([]uint64, len(d.params))
-	var all []byte
+	digests := make([]string, len(d.params))
 	for i, p := range d.params {
 		data, err := bytesOf(p.Data)
 		if err != nil {
 			return fmt.Errorf("ddp: %q: %w", p.Name, err)
 		}
-		digests[i] = digest(data)
-		all = binary.LittleEndian.AppendUint64(all, digests[i])
+		digests[i] = strconv.FormatUint(digest(data), 16)
 	}
-	differ, err := differing(ctx, d.c, digest(all))
-	if err != nil || len(differ) == 0 {
+	differ, err := compare(ctx, d.c, digests)
+	if err != nil || differ == nil {
 		return err
 	}
-	zero, theirs := digests, append([]uint64(nil), digests...)
-	if err := comm.Bcast(ctx, d.c, differ[0], theirs); err != nil {
-		return err
-	}
-	if err := comm.Bcast(ctx, d.c, 0, zero); err != nil {
-		return err
-	}
-	i := 0
-	for i < len(zero)-1 && zero[i] == theirs[i] {
-		i++
-	}
-	return fmt.Errorf("ddp: the parameters of %s differ from rank 0's, first %q", ranks(differ), d.params[i].Name)
+	return fmt.Errorf("ddp: the parameters of %s differ from rank 0's, first %q", differ.ranks, d.params[differ.at].Name)
 }
 
 // bytesOf returns the content of b, in host memory.
@@ -115,32 +83,52 @@ func digest(data []byte) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// differing returns, on every rank, the ranks whose digest is not rank 0's.
-func differing(ctx context.Context, c *comm.Comm, digest uint64) ([]int, error) {
-	all := make([]uint64, c.Size())
-	if err := comm.Allgather(ctx, c, []uint64{digest}, all); err != nil {
-		return nil, fmt.Errorf("ddp: %w", err)
-	}
-	var differ []int
-	for rank, other := range all {
-		if other != all[0] {
-			differ = append(differ, rank)
-		}
-	}
-	return differ, nil
+// A difference is the first between the lines of rank 0 and of others.
+type difference struct {
+	ranks        string // with other lines than rank 0's, in words
+	rank         int    // the first of them
+	zero, theirs []string
+	at           int // index of the line
 }
 
-// ranks formats a list of ranks, at most eight of them.
-func ranks(list []int) string {
-	if len(list) == 1 {
-		return "rank " + strconv.Itoa(list[0])
+// compare returns, on every rank, the difference of the ranks' lines, nil if there is none.
+func compare(ctx context.Context, c *comm.Comm, lines []string) (*difference, error) {
+	text := strings.Join(lines, "\n")
+	all := make([]uint64, c.Size())
+	if err := comm.Allgather(ctx, c, []uint64{digest([]byte(text))}, all); err != nil {
+		return nil, fmt.Errorf("ddp: %w", err)
 	}
 	var words []string
-	for _, r := range list[:min(8, len(list))] {
-		words = append(words, strconv.Itoa(r))
+	differ := &difference{}
+	for rank, other := range all {
+		if other != all[0] {
+			if words = append(words, strconv.Itoa(rank)); len(words) == 1 {
+				differ.rank = rank
+			}
+		}
 	}
-	if more := len(list) - 8; more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
+	if len(words) == 0 {
+		return nil, nil
 	}
-	return "ranks " + strings.Join(words, ", ")
+	if differ.ranks = "rank " + words[0]; len(words) > 1 {
+		differ.ranks = "ranks " + few(words, 8)
+	}
+	zero, err := bcastText(ctx, c, 0, text)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := bcastText(ctx, c, differ.rank, text)
+	differ.zero, differ.theirs = strings.Split(zero, "\n"), strings.Split(theirs, "\n")
+	for differ.at < min(len(differ.zero), len(differ.theirs)) && differ.zero[differ.at] == differ.theirs[differ.at] {
+		differ.at++
+	}
+	return differ, err
+}
+
+// few joins words, at most most of them.
+func few(words []string, most int) string {
+	if more := len(words) - most; more > 0 {
+		words = append(words[:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(words, ", ")
 }

@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/comm/ddp/internal/sums"
+	"gompi/comm/ddp/internal/trace"
 )
 
 // A DDP keeps the parameters of one model equal on all ranks by averaging their gradients. Its
@@ -21,11 +24,11 @@ type DDP struct {
 	ordered  bool      // the order is known: from Options, or from the first step
 	order    []int     // of the parameters, as backward reaches them
 	buckets  []*bucket
-	home     []*bucket     // of each parameter
-	offset   []int         // of each parameter's gradient in its bucket
-	rows     []*rowReducer // of each parameter that has rows, else nil
-	runner   *runner       // of hooks, sparse gradients and device buckets; nil without
-	hookComm *comm.Comm    // for hooks and sparse gradients, whose blocking calls run beside the DDP's
+	home     []*bucket    // of each parameter
+	offset   []int        // of each parameter's gradient in its bucket
+	rows     []*sums.Rows // of each parameter that has rows, else nil
+	runner   *runner      // of hooks, sparse gradients and device buckets; nil without
+	hookComm *comm.Comm   // for hooks and sparse gradients, whose blocking calls run beside the DDP's
 
 	passes   []int // calls of Ready in this step, for each parameter
 	complete []int // parameters in the order in which their last pass ended
@@ -33,10 +36,11 @@ type DDP struct {
 	started  int         // buckets whose averages have begun in this step
 	used     *usedParams // nil without FindUnused
 	joined   *joinCounter
-	trace    *tracer // nil without Trace
-	tuning   *tuning // nil: over, or without TuneBuckets
-	packed   []byte  // Buffers for a broadcast
-	err      error   // why this DDP can no longer be used
+	trace    *trace.Recorder // nil without Trace
+	waiter   *runner         // waits for buckets to record their ends
+	tuning   *tuning         // nil: over, or without TuneBuckets
+	packed   []byte          // Buffers for a broadcast
+	err      error           // why this DDP can no longer be used
 	stats    Stats
 }
 
@@ -90,8 +94,8 @@ func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts O
 				p.Name, p.Data.Space().Name(), q.Space().Name())
 		}
 	}
-	if name := opts.hostOnly(); name != "" {
-		return nil, fmt.Errorf("ddp: %s is set: want it only where parameters are in host memory", name)
+	if names := opts.names(hostOnly); len(names) > 0 {
+		return nil, fmt.Errorf("ddp: %s is set: want it only where parameters are in host memory", names[0])
 	}
 	if err := q.Sync(); err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
@@ -117,7 +121,7 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 	}
 	n := len(params)
 	d := &DDP{c: own, opts: opts, params: params, slices: slices,
-		stream: q, home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n),
+		stream: q, home: make([]*bucket, n), offset: make([]int, n), rows: make([]*sums.Rows, n),
 		passes: make([]int, n)}
 	d.setOrder()
 	if err := d.prepare(ctx); err != nil {
@@ -141,57 +145,47 @@ func (d *DDP) prepare(ctx context.Context) (err error) {
 	}
 	d.joined = newJoinCounter(d.c)
 	if d.opts.Trace {
-		d.trace = newTracer(len(d.params))
+		d.trace, d.waiter = trace.NewRecorder(), newRunner(len(d.params))
 	}
 	for i, p := range d.params {
 		if p.Row > 0 {
-			d.rows[i] = newRowReducer(d, p)
+			d.rows[i] = sums.NewRows(p.Name, p.Data.Len(), p.Row, d.opts.Quantum)
 		}
 	}
 	if err := d.makeBuckets(ctx); err != nil {
 		return err
 	}
-	if err := d.bcastParams(ctx); err != nil {
+	err = d.throughBuckets(func(params comm.Buffer) error { return d.c.Bcast(ctx, 0, params) })
+	if err != nil {
 		return err
 	}
-	return d.bcastBuffers(ctx)
-}
-
-// bcastParams copies rank 0's parameters to the others. The buckets, not yet in use, carry them, so
-// that a model of many small parameters needs few messages.
-func (d *DDP) bcastParams(ctx context.Context) error {
-	for _, b := range d.buckets {
-		if b.rows != nil {
-			if err := d.c.Bcast(ctx, 0, d.params[b.params[0]].Data); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := d.pack(b); err != nil {
-			return err
-		}
-		if err := d.c.Bcast(ctx, 0, b.grads); err != nil {
-			return err
-		}
-		if err := d.unpack(b); err != nil {
-			return err
-		}
-	}
 	d.clearGrads()
-	return d.err
+	return cmp.Or(d.bcastBuffers(ctx), d.err)
 }
 
-// pack copies the parameters of b to their gradients, unpack back.
-func (d *DDP) pack(b *bucket) error {
-	for _, i := range b.params {
-		if err := copyAll(d.params[i].Grad, d.params[i].Data); err != nil {
-			return err
+// throughBuckets calls op with the parameters of each bucket and copies the results back. The
+// gradients' memory carries them, so that a model of many small parameters needs few messages.
+func (d *DDP) throughBuckets(op func(params comm.Buffer) error) error {
+	for n, b := range d.buckets {
+		if err := d.through(b, op); err != nil {
+			return fmt.Errorf("bucket %d: parameters: %w", n, err)
 		}
 	}
 	return nil
 }
 
-func (d *DDP) unpack(b *bucket) error {
+func (d *DDP) through(b *bucket, op func(params comm.Buffer) error) error {
+	if b.rows != nil { // the table has no gradients
+		return op(d.params[b.params[0]].Data)
+	}
+	for _, i := range b.params {
+		if err := copyAll(d.params[i].Grad, d.params[i].Data); err != nil {
+			return err
+		}
+	}
+	if err := op(b.grads); err != nil {
+		return err
+	}
 	for _, i := range b.params {
 		if err := copyAll(d.params[i].Data, d.params[i].Grad); err != nil {
 			return err
@@ -246,10 +240,8 @@ func (d *DDP) Close(ctx context.Context) error {
 		p.Grad = comm.Buffer{}
 	}
 	var failed []error
-	d.trace.close()
-	if d.runner != nil {
-		d.runner.close()
-	}
+	d.waiter.close()
+	d.runner.close()
 	if d.hookComm != nil {
 		failed = append(failed, d.hookComm.Close(ctx))
 	}

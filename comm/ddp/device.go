@@ -55,6 +55,14 @@ func (w *deviceReducer) start() {
 
 func (w *deviceReducer) free(context.Context) { w.computed.Close() }
 
+// mayCall returns the error of an earlier call, or one if the parameters are not in host memory.
+func (d *DDP) mayCall(op string) error {
+	if d.stream != nil {
+		return fmt.Errorf("ddp: %s: want parameters in host memory", op)
+	}
+	return d.err
+}
+
 // syncStream waits until the device, if any, has done all work.
 func (d *DDP) syncStream() error {
 	if d.stream == nil {

@@ -146,20 +146,3 @@ func TestGradientsThatDoNotFitTheQuantumAreErrors(t *testing.T) {
 		}
 	}
 }
-
-func TestFixedPointRoundsToTheNearest(t *testing.T) {
-	for _, tc := range []struct {
-		v    float32
-		want int64
-	}{{0, 0}, {0.25, 1}, {-0.25, -1}, {0.3, 1}, {0.375, 2}, {0.125, 0}, {-0.4, -2}, {100, 400}} {
-		if got, ok := fixedPoint(tc.v, 0.25, 100); got != tc.want || !ok {
-			t.Errorf("%v is %d quarters (%v), want %d", tc.v, got, ok, tc.want)
-		}
-	}
-	if _, ok := fixedPoint(100.5, 0.25, 100); ok {
-		t.Error("more than the most fits")
-	}
-	if most := mostOf(0x1p-44, 3); most*3 > 0x1p18 || most*3 < 0x1p18*0.999 {
-		t.Errorf("most of 3 is %v", most)
-	}
-}

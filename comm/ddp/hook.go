@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gompi/comm"
 )
@@ -41,13 +42,7 @@ func MemoryOf(h Hook, params []*Param) (Memory, error) {
 	if !ok {
 		return Memory{}, nil
 	}
-	var dense []*Param
-	for _, p := range params {
-		if p.Row == 0 {
-			dense = append(dense, p)
-		}
-	}
-	return r.Memory(dense)
+	return r.Memory(slices.DeleteFunc(slices.Clone(params), func(p *Param) bool { return p.Row != 0 }))
 }
 
 // A Bucket is a Hook's view of a bucket. It is the same pointer in every step until the buckets are

@@ -34,12 +34,10 @@ import (
 // More in every step, or none. More costs an allreduce of one number, which overlaps backward.
 // Parameters must be in host memory.
 func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
-	switch {
-	case d.err != nil:
-		return false, d.err
-	case d.stream != nil:
-		return false, errors.New("ddp: More: want parameters in host memory")
-	case d.joined.asked:
+	if err := d.mayCall("More"); err != nil {
+		return false, err
+	}
+	if d.joined.asked {
 		return false, errors.New("ddp: More was called twice in one step: want Finish in between")
 	}
 	d.joined.ask(has)
@@ -60,11 +58,9 @@ func (d *DDP) Active() int { return int(d.joined.active[0]) }
 
 // A joinCounter counts the ranks that have a batch.
 type joinCounter struct {
-	op     *comm.Persistent
-	r      comm.Request
-	asked  bool
-	own    [1]int64
-	active [1]int64
+	collective
+	asked       bool
+	own, active [1]int64
 }
 
 func newJoinCounter(c *comm.Comm) *joinCounter {
@@ -78,14 +74,14 @@ func (j *joinCounter) ask(has bool) {
 		j.own[0] = 1
 	}
 	j.asked = true
-	j.r = j.op.Start()
+	j.start()
 }
 
 func (j *joinCounter) wait(ctx context.Context) error {
 	if !j.asked {
 		return nil
 	}
-	if _, err := j.r.Wait(ctx); err != nil {
+	if err := j.collective.wait(ctx); err != nil {
 		return fmt.Errorf("ddp: More: %w", err)
 	}
 	j.asked = false

@@ -2,7 +2,6 @@ package ddp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gompi/comm"
@@ -32,31 +31,12 @@ func (d *DDP) AverageDue() bool {
 // with LocalSteps calls AverageParams when AverageDue returns true, and before it evaluates, saves
 // or ends between two averages.
 func (d *DDP) AverageParams(ctx context.Context) error {
-	if d.stream != nil {
-		return errors.New("ddp: AverageParams: want parameters in host memory")
+	if err := d.mayCall("AverageParams"); err != nil {
+		return err
 	}
-	if d.err != nil {
-		return d.err
-	}
-	for n, b := range d.buckets {
-		if err := d.averageParams(ctx, b); err != nil {
-			d.note(ofBucket(n, fmt.Errorf("parameters: %w", err)))
-			break
-		}
+	err := d.throughBuckets(func(params comm.Buffer) error { return d.c.Allreduce(ctx, params, params, comm.Avg) })
+	if err != nil {
+		d.note(fmt.Errorf("ddp: %w", err))
 	}
 	return d.err
-}
-
-func (d *DDP) averageParams(ctx context.Context, b *bucket) error {
-	if b.rows != nil {
-		table := d.params[b.params[0]].Data
-		return d.c.Allreduce(ctx, table, table, comm.Avg)
-	}
-	if err := d.pack(b); err != nil {
-		return err
-	}
-	if err := d.c.Allreduce(ctx, b.grads, b.grads, comm.Avg); err != nil {
-		return err
-	}
-	return d.unpack(b)
 }

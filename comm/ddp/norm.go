@@ -2,7 +2,6 @@ package ddp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -20,8 +19,8 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 	if !(limit > 0) {
 		return 0, fmt.Errorf("ddp: ClipGradNorm(%v): want a positive limit", limit)
 	}
-	if d.stream != nil {
-		return 0, errors.New("ddp: ClipGradNorm: want parameters in host memory")
+	if err := d.mayCall("ClipGradNorm"); err != nil {
+		return 0, err
 	}
 	parts, err := d.averages()
 	if err != nil {
@@ -107,7 +106,8 @@ func (d *DDP) averages() ([]gradients, error) {
 	for _, b := range d.buckets {
 		grads := b.grads
 		if b.rows != nil {
-			grads = comm.Of(b.rows.result.values)
+			_, values := b.rows.Result()
+			grads = comm.Of(values)
 		} else if d.opts.Shard {
 			grads, _ = ownPart(d.c, b.grads)
 		}

@@ -1,9 +1,11 @@
 package ddp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gompi/comm"
@@ -64,15 +66,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.FirstBucketBytes == 0 {
-		o.FirstBucketBytes = 1 << 20
-	}
-	if o.BucketBytes == 0 {
-		o.BucketBytes = 25 << 20
-	}
-	if o.Accumulate == 0 {
-		o.Accumulate = 1
-	}
+	o.FirstBucketBytes = cmp.Or(o.FirstBucketBytes, 1<<20)
+	o.BucketBytes = cmp.Or(o.BucketBytes, 25<<20)
+	o.Accumulate = cmp.Or(o.Accumulate, 1)
 	return o
 }
 
@@ -92,7 +88,7 @@ func (o Options) check() error {
 	if f, _ := math.Frexp(o.Quantum); o.Quantum != 0 && f != 0.5 {
 		return fmt.Errorf("ddp: Quantum is %g: want a power of two", o.Quantum)
 	}
-	if names := o.reducers(); len(names) > 1 {
+	if names := o.names(reducers); len(names) > 1 {
 		return fmt.Errorf("ddp: %s are set: want one of them", strings.Join(names, " and "))
 	}
 	if o.Shard && o.TuneBuckets {
@@ -104,49 +100,60 @@ func (o Options) check() error {
 	return nil
 }
 
-// reducers names the options that are set and replace the allreduce of a bucket.
-func (o Options) reducers() []string {
-	var names []string
-	for _, w := range []struct {
-		name string
-		set  bool
-	}{{"Hook", o.Hook != nil}, {"Quantum", o.Quantum != 0}, {"Shard", o.Shard}, {"LocalSteps", o.LocalSteps != 0}} {
-		if w.set {
-			names = append(names, w.name)
+// Kinds of options.
+const (
+	general  = iota
+	hostOnly // require host memory
+	reducers // and replace the allreduce of a bucket
+	float32s // of float32 alone
+)
+
+// A setting is an option that is set.
+type setting struct {
+	name string
+	kind int
+	set  bool
+	text string
+}
+
+func (o Options) settings() []setting {
+	buffers := ""
+	for _, b := range o.Buffers {
+		buffers += fmt.Sprintf(", buffer %q of %d %v", b.Name, b.Data.Len(), b.Data.Type())
+	}
+	return slices.DeleteFunc([]setting{
+		{"BucketOrder", general, o.BucketOrder != nil,
+			fmt.Sprintf("bucket order of digest %016x", digest(fmt.Append(nil, o.BucketOrder)))},
+		{"FindUnused", hostOnly, o.FindUnused, "unused parameters"},
+		{"Hook", float32s, o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)},
+		{"Quantum", float32s, o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
+		{"TuneBuckets", hostOnly, o.TuneBuckets, "tuned buckets"},
+		{"Trace", hostOnly, o.Trace, "trace"},
+		{"Shard", reducers, o.Shard, "shards"},
+		{"LocalSteps", reducers, o.LocalSteps != 0, fmt.Sprintf("local steps %d after %d", o.LocalSteps, o.LocalAfter)},
+		{"Buffers", hostOnly, len(o.Buffers) > 0, strings.TrimPrefix(buffers, ", ")},
+	}, func(s setting) bool { return !s.set })
+}
+
+// names returns the options that are set, of this kind and the more special ones.
+func (o Options) names(kind int) (names []string) {
+	for _, s := range o.settings() {
+		if s.kind >= kind {
+			names = append(names, s.name)
 		}
 	}
 	return names
 }
 
-// hostOnly names the first set option that requires host memory.
-func (o Options) hostOnly() string {
-	for _, w := range []struct {
-		name string
-		set  bool
-	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Trace", o.Trace},
-		{"Buffers", len(o.Buffers) > 0}} {
-		if w.set {
-			return w.name
-		}
-	}
-	return strings.Join(o.reducers(), "")
-}
-
 // fit returns an error unless the options suit the parameters, the same on all ranks.
 func (o Options) fit(params []*Tensor) error {
-	var only string // option that wants float32
-	switch {
-	case o.Hook != nil:
-		only = "Hook"
-	case o.Quantum != 0:
-		only = "Quantum"
-	}
+	only := o.names(float32s)
 	for _, p := range params {
 		if err := p.check(); err != nil {
 			return err
 		}
-		if t := p.Data.Type(); only != "" && t != comm.TypeOf[float32]() {
-			return fmt.Errorf("ddp: %s is set and parameter %q has numbers of %v: want float32", only, p.Name, t)
+		if t := p.Data.Type(); len(only) > 0 && t != comm.TypeOf[float32]() {
+			return fmt.Errorf("ddp: %s is set and parameter %q has numbers of %v: want float32", only[0], p.Name, t)
 		}
 	}
 	if err := o.checkOrder(len(params)); err != nil {
@@ -164,22 +171,8 @@ func (o Options) fit(params []*Tensor) error {
 func (o Options) String() string {
 	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes,
 		o.Accumulate)
-	for _, w := range []struct {
-		set  bool
-		text string
-	}{
-		{o.BucketOrder != nil, fmt.Sprintf("bucket order of digest %016x", digest(fmt.Append(nil, o.BucketOrder)))},
-		{o.FindUnused, "unused parameters"},
-		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
-		{o.TuneBuckets, "tuned buckets"}, {o.Trace, "trace"}, {o.Shard, "shards"},
-		{o.LocalSteps != 0, fmt.Sprintf("local steps %d after %d", o.LocalSteps, o.LocalAfter)},
-	} {
-		if w.set {
-			text += ", " + w.text
-		}
-	}
-	for _, b := range o.Buffers {
-		text += fmt.Sprintf(", buffer %q of %d %v", b.Name, b.Data.Len(), b.Data.Type())
+	for _, s := range o.settings() {
+		text += ", " + s.text
 	}
 	return text
 }

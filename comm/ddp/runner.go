@@ -42,8 +42,11 @@ func (v *runner) serve() {
 	}
 }
 
-// close ends the context of the present task and waits for the task.
+// close ends the context of the present task and waits for the task. A nil runner has none.
 func (v *runner) close() {
+	if v == nil {
+		return
+	}
 	v.cancel(comm.ErrClosed)
 	close(v.work)
 	v.over.Wait()

@@ -2,7 +2,6 @@ package ddp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -80,11 +79,8 @@ func (d *DDP) GatherParams(ctx context.Context) error {
 // For a parameter with rows, all[i] stays unchanged. GatherShards is collective and overwrites the
 // gradients. The reverse needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
 func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
-	if d.err != nil {
-		return d.err
-	}
-	if d.stream != nil {
-		return errors.New("ddp: GatherShards: want parameters in host memory")
+	if err := d.mayCall("GatherShards"); err != nil {
+		return err
 	}
 	shards := d.Shards()
 	if len(own) != len(shards) || len(all) != len(d.params) {

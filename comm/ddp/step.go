@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"gompi/comm"
@@ -12,7 +11,7 @@ import (
 // ZeroGrad sets all gradients to zero. It belongs between a Finish and the next backward pass. On a
 // device it enqueues this on the stream, and Finish returns its error.
 func (d *DDP) ZeroGrad() {
-	d.trace.begin()
+	d.trace.Begin()
 	d.clearGrads()
 }
 
@@ -92,7 +91,7 @@ func (d *DDP) startComplete() {
 		case !d.trainsAlone():
 			b.reducer.start()
 		case b.rows != nil:
-			b.rows.keepOwn()
+			b.rows.KeepOwn()
 		}
 		d.started++
 	}
@@ -102,12 +101,12 @@ func (d *DDP) startComplete() {
 // rarely or too often for a parameter, or if averaging failed. After an error the DDP can only be
 // closed.
 func (d *DDP) Finish(ctx context.Context) error {
-	d.trace.finish()
+	d.trace.Finish()
 	if err := d.finish(ctx); err != nil {
 		d.note(err)
 		return d.err
 	}
-	d.trace.end(d)
+	d.trace.End(d.stats.Steps, func(i int) (int, string) { return d.buckets[i].bytes(), d.buckets[i].names })
 	d.note(d.improveBuckets(ctx))
 	return d.err
 }
@@ -151,20 +150,16 @@ func (d *DDP) waitForAverages(ctx context.Context) {
 	if d.trainsAlone() {
 		d.used.keepOwn()
 	} else {
-		d.waitForReducers(ctx)
+		d.used.start()
+		for i := 0; i < len(d.buckets) && d.err == nil; i++ {
+			d.note(ofBucket(i, d.buckets[i].reducer.wait(ctx)))
+		}
+		if d.err == nil {
+			d.note(d.used.wait(ctx))
+		}
 	}
 	if d.err == nil {
 		d.note(d.joined.wait(ctx))
-	}
-}
-
-func (d *DDP) waitForReducers(ctx context.Context) {
-	d.used.start()
-	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
-		d.note(ofBucket(i, d.buckets[i].reducer.wait(ctx)))
-	}
-	if d.err == nil {
-		d.note(d.used.wait(ctx))
 	}
 }
 
@@ -195,8 +190,5 @@ func (d *DDP) missing() string {
 			names = append(names, fmt.Sprintf("%q", d.params[i].Name))
 		}
 	}
-	if more := len(names) - 4; more > 0 {
-		names = append(names[:4], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return few(names, 4)
 }

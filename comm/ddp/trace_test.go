@@ -15,6 +15,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/ddp/internal/trace"
 )
 
 // A traceEvent is an event of the file.
@@ -210,12 +211,12 @@ func TestEventsOfAThreadAreNestedOrApart(t *testing.T) {
 
 func TestTraceKeepsTheLastSteps(t *testing.T) {
 	var steps []string
-	for _, e := range traced(t, traceSteps+3, Options{}) {
+	for _, e := range traced(t, trace.Steps+3, Options{}) {
 		if e.PID == 1 && strings.HasPrefix(e.Name, "step ") {
 			steps = append(steps, e.Name)
 		}
 	}
-	if n := len(steps); n != traceSteps || steps[0] != "step 4" || steps[n-1] != fmt.Sprint("step ", traceSteps+3) {
+	if n := len(steps); n != trace.Steps || steps[0] != "step 4" || steps[n-1] != fmt.Sprint("step ", trace.Steps+3) {
 		t.Errorf("%d steps from %s to %s", n, steps[0], steps[n-1])
 	}
 }

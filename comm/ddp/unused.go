@@ -37,9 +37,8 @@ func (d *DDP) Used(i int) bool { return d.used == nil || d.opts.Hook != nil || d
 // A usedParams finds the parameters with a gradient on any rank. Methods of a nil usedParams do
 // nothing.
 type usedParams struct {
+	collective
 	own, any []uint8 // 1: had a gradient
-	op       *comm.Persistent
-	r        comm.Request
 }
 
 func newUsedParams(c *comm.Comm, n int) *usedParams {
@@ -56,7 +55,7 @@ func (u *usedParams) mark(i int) {
 
 func (u *usedParams) start() {
 	if u != nil {
-		u.r = u.op.Start()
+		u.collective.start()
 	}
 }
 
@@ -72,7 +71,7 @@ func (u *usedParams) wait(ctx context.Context) error {
 	if u == nil {
 		return nil
 	}
-	if _, err := u.r.Wait(ctx); err != nil {
+	if err := u.collective.wait(ctx); err != nil {
 		return fmt.Errorf("ddp: used parameters: %w", err)
 	}
 	clear(u.own)

@@ -44,7 +44,7 @@ func (m *matrix) project() {
 	for i := 0; i < m.rows; i += block {
 		n := min(block, m.rows-i)
 		rows := m.row(m.grad, i, n)
-		add(rows, m.row(m.errors, i, n))
+		addScaled(rows, m.row(m.errors, i, n), 1)
 		for k := range m.rank {
 			dots(m.column(m.p, k, m.rows)[i:][:n], rows, m.column(m.q, k, m.cols))
 		}

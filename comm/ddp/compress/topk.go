@@ -81,7 +81,7 @@ func (h *topK) take(b *ddp.Bucket, k int) error {
 		if err != nil {
 			return err
 		}
-		add(p.Grad, s.errors)
+		addScaled(p.Grad, s.errors, 1)
 	}
 	places, bits := h.own[:k], h.own[k:]
 	h.largest.find(places, b.Grads)

@@ -73,14 +73,6 @@ func addRows(dst, rows, by []float32, stride int) {
 	}
 }
 
-// add adds x to dst.
-func add(dst, x []float32) {
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] += x[i]
-	}
-}
-
 // addScaled adds by*x to dst.
 func addScaled(dst, x []float32, by float32) {
 	x = x[:len(dst)]

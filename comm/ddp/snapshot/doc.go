@@ -23,10 +23,10 @@
 //
 // With as many ranks as at Save, and buckets of the same sizes, a job ends with the bits of a job
 // that never stopped. The file has the order of the parameters in the buckets, so the first step
-// after Load has the buckets of the last before Save. A file of an earlier version has no order.
-// Then the first step has buckets from the last parameter to the first, like a new job's: if
-// backward has another order, sums may be rounded differently, and TopK may choose other numbers.
-// The same holds with another size of buckets, and with ddp.Options.TuneBuckets, which begins anew.
+// after Load has the buckets of the last before Save. Without State.BucketOrder the first step has
+// buckets from the last parameter to the first, like a new job's: if backward has another order,
+// sums may be rounded differently, and TopK may choose other numbers. The same holds with another
+// size of buckets, and with ddp.Options.TuneBuckets, which begins anew.
 //
 // With another number of ranks the batches are the same, since a Position counts samples of all
 // ranks, and so are the buckets. Averages are rounded differently, except with ddp.Options.Quantum.

@@ -19,24 +19,20 @@ import (
 // The format of a snapshot file. All numbers are little-endian, as in the memory of amd64 and
 // arm64:
 //
-//	fileHeader, hookHeader, length of BucketOrder (4 bytes), BucketOrder (8 for each)
+//	header
+//	BucketOrder (8 bytes for each parameter)
 //	for each slice, of Slices, then of Hook.Shared, then of Hook.Own: length of its name (2 bytes),
 //	name, length of its type's name (1), type's name, count of numbers (8)
 //	the numbers of each slice of Slices and of Hook.Shared, as in memory
 //	for each slice of Hook.Own: the numbers of rank 0, of rank 1 and so on
 //	CRC-32C of all bytes before (4)
-//
-// Version 3 has no BucketOrder. Version 2 has no hookHeader either, and no memory of a Hook.
 const (
-	fileMagic     = "gompi-sn"
-	fileVersion   = 4
-	oldestVersion = 2 // the oldest readable version
-	hookVersion   = 3 // the first with a hookHeader
-	orderVersion  = 4 // the first with BucketOrder
-	trailerSize   = 4
+	fileMagic   = "gompi-sn"
+	fileVersion = 4
+	trailerSize = 4
 )
 
-type fileHeader struct {
+type header struct {
 	Magic         [8]byte
 	Version       uint32
 	Slices        uint32
@@ -44,40 +40,15 @@ type fileHeader struct {
 	Step          int64
 	Epoch, Offset int64
 	Seed          uint64
+	Shared, Own   uint32 // slices of the Hook
+	Ranks         uint32 // number of ranks in Own; 0 without Own, since then any number saves the same
+	Params        uint32 // in BucketOrder
 }
 
-type hookHeader struct {
-	Shared, Own uint32 // slices
-	Ranks       uint32 // number of ranks in Own; 0 without Own, since then any number saves the same
-}
-
-type orderHeader struct {
-	Params uint32 // in BucketOrder
-}
-
-// A header is all three.
-type header struct {
-	fileHeader
-	hookHeader
-	orderHeader
-}
-
-// size is the bytes of the header in the file.
-func (h *header) size() int {
-	size := binary.Size(h.fileHeader)
-	if h.Version >= hookVersion {
-		size += binary.Size(h.hookHeader)
-	}
-	if h.Version >= orderVersion {
-		size += binary.Size(h.orderHeader)
-	}
-	return size
-}
-
-// orderSize is the bytes of BucketOrder.
-func (h *header) orderSize() int64 { return 8 * int64(h.Params) }
-
-var order = binary.LittleEndian
+var (
+	order      = binary.LittleEndian
+	headerSize = int64(binary.Size(header{}))
+)
 
 // newHeader returns the header of a file of s.
 func newHeader(s *State, ranks int) (h header, err error) {
@@ -89,20 +60,25 @@ func newHeader(s *State, ranks int) (h header, err error) {
 		h.Ranks = uint32(ranks)
 	}
 	h.Params = uint32(len(s.BucketOrder))
-	size := h.size() + int(h.orderSize()) + trailerSize
-	for _, slice := range s.shared() {
-		size += entrySize(slice) + slice.Data.Size()
-	}
-	for _, slice := range s.Hook.Own {
-		size += entrySize(slice) + slice.Data.Size()*ranks
-	}
-	h.Size = int64(size)
+	h.Size = s.fileSize(h)
 	for _, slice := range append(s.shared(), s.Hook.Own...) {
 		if len(slice.Name) > math.MaxUint16 {
 			return h, fmt.Errorf("name of a slice has %d bytes: want at most %d", len(slice.Name), math.MaxUint16)
 		}
 	}
 	return h, nil
+}
+
+// fileSize returns the bytes of a file of s with the BucketOrder and the ranks of h.
+func (s *State) fileSize(h header) int64 {
+	size := headerSize + 8*int64(h.Params) + trailerSize
+	for _, slice := range s.shared() {
+		size += entrySize(slice) + int64(slice.Data.Size())
+	}
+	for _, slice := range s.Hook.Own {
+		size += entrySize(slice) + int64(slice.Data.Size())*int64(h.Ranks)
+	}
+	return size
 }
 
 // encode writes s to w. For each slice of Hook.Own it calls own once, which returns the numbers of
@@ -200,10 +176,10 @@ func decode(f io.ReadSeeker, s *State) (*reader, error) {
 	if err := verify(f, size); err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(int64(r.head.size()), io.SeekStart); err != nil {
+	if _, err := f.Seek(headerSize, io.SeekStart); err != nil {
 		return nil, err
 	}
-	r.in = bufio.NewReaderSize(io.LimitReader(f, size-int64(r.head.size())-trailerSize), 1<<16)
+	r.in = bufio.NewReaderSize(io.LimitReader(f, size-headerSize-trailerSize), 1<<16)
 	bucketOrder, err := r.readOrder()
 	if err != nil {
 		return nil, err
@@ -238,41 +214,27 @@ func (r *reader) readOrder() (all []int, err error) {
 	return all, nil
 }
 
-// readHeader returns the header of a file of size bytes, if its version is known and the file is
-// whole.
+// readHeader returns the header of a file of size bytes, if the file is whole and of this version.
 func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
-	if size < int64(binary.Size(h.fileHeader))+trailerSize {
+	if size < headerSize+trailerSize {
 		return h, fmt.Errorf("file of %d bytes is too short to be a snapshot", size)
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return h, err
 	}
-	if err := binary.Read(r, order, &h.fileHeader); err != nil {
+	if err := binary.Read(r, order, &h); err != nil {
 		return h, err
 	}
 	switch {
 	case string(h.Magic[:]) != fileMagic:
 		return h, fmt.Errorf("file begins with %q: want %q, a snapshot", h.Magic, fileMagic)
-	case h.Version < oldestVersion || h.Version > fileVersion:
-		return h, fmt.Errorf("file has version %d: want %d to %d", h.Version, oldestVersion, fileVersion)
-	case size < int64(h.size())+trailerSize:
-		return h, fmt.Errorf("file of %d bytes is too short to be a snapshot of version %d", size, h.Version)
+	case h.Version != fileVersion:
+		return h, fmt.Errorf("file has version %d: want %d", h.Version, fileVersion)
 	case h.Size != size:
 		return h, fmt.Errorf("file has %d bytes: want %d, it was cut short or added to", size, h.Size)
 	case h.Step < 0 || h.Epoch < 0 || h.Offset < 0:
 		return h, fmt.Errorf("step %d, epoch %d, offset %d: want none negative", h.Step, h.Epoch, h.Offset)
-	}
-	if h.Version >= hookVersion {
-		if err := binary.Read(r, order, &h.hookHeader); err != nil {
-			return h, err
-		}
-	}
-	if h.Version >= orderVersion {
-		if err := binary.Read(r, order, &h.orderHeader); err != nil {
-			return h, err
-		}
-	}
-	if (h.Ranks == 0) != (h.Own == 0) {
+	case (h.Ranks == 0) != (h.Own == 0):
 		return h, fmt.Errorf("file has %d slices of each of %d ranks: want none of either, or some of both",
 			h.Own, h.Ranks)
 	}
@@ -323,27 +285,10 @@ func (r *reader) matchTable(s *State) error {
 		}
 		r.fits = r.fits && got == entryOf(hook[i])
 	}
-	if r.fits && !r.accounts(s) {
+	if r.fits && s.fileSize(*h) != h.Size {
 		return errors.New("file's table does not account for its length")
 	}
 	return nil
-}
-
-// accounts reports whether the file has the length of a file of s.
-func (r *reader) accounts(s *State) bool {
-	room := r.head.Size - int64(r.head.size()) - r.head.orderSize() - trailerSize
-	for _, slice := range s.shared() {
-		room -= int64(entrySize(slice) + slice.Data.Size())
-	}
-	ofRank := 0
-	for _, slice := range s.Hook.Own {
-		room -= int64(entrySize(slice))
-		ofRank += slice.Data.Size()
-	}
-	if ofRank == 0 {
-		return room == 0 // of any number of ranks
-	}
-	return room%int64(ofRank) == 0 && room/int64(ofRank) == int64(r.head.Ranks)
 }
 
 // An entry is a slice's line in the table.
@@ -359,28 +304,25 @@ func entryOf(s ddp.Slice) entry {
 }
 
 // entrySize is the bytes of a slice's line in the table.
-func entrySize(s ddp.Slice) int { return 2 + len(s.Name) + 1 + len(s.Data.Type().String()) + 8 }
+func entrySize(s ddp.Slice) int64 { return int64(len(appendEntry(nil, s))) }
 
 func readEntry(in io.Reader) (e entry, err error) {
-	var long uint16
-	if err := binary.Read(in, order, &long); err != nil {
+	if e.name, err = readText[uint16](in); err != nil {
 		return e, err
 	}
-	if e.name, err = readText(in, int(long)); err != nil {
-		return e, err
-	}
-	var short uint8
-	if err := binary.Read(in, order, &short); err != nil {
-		return e, err
-	}
-	if e.typ, err = readText(in, int(short)); err != nil {
+	if e.typ, err = readText[uint8](in); err != nil {
 		return e, err
 	}
 	err = binary.Read(in, order, &e.count)
 	return e, err
 }
 
-func readText(in io.Reader, n int) (string, error) {
+// readText reads a length of type N, and as many bytes.
+func readText[N uint8 | uint16](in io.Reader) (string, error) {
+	var n N
+	if err := binary.Read(in, order, &n); err != nil {
+		return "", err
+	}
 	text := make([]byte, n)
 	_, err := io.ReadFull(in, text)
 	return string(text), err

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"hash/crc32"
 	"math"
 	"slices"
@@ -133,11 +132,11 @@ func TestDamagedFileIsRefusedAndChangesNothing(t *testing.T) {
 	}{
 		{"empty", nil, "too short"},
 		{"header only", whole[:20], "too short"},
-		{"first header only", withSize(whole[:62]), "too short to be a snapshot of version 4"},
+		{"first header only", whole[:62], "too short"},
 		{"cut", whole[:len(whole)-1], "cut short"},
 		{"extended", append(bytes.Clone(whole), 0), "added to"},
 		{"not a snapshot", flip(0), "begins with"},
-		{"other version", resum(flip(8)), "version 20: want 2 to 4"},
+		{"other version", resum(flip(8)), "version 20: want 4"},
 		{"bit of the step", flip(24), "damaged"},
 		{"bit of a number", flip(len(whole) / 2), "damaged"},
 		{"bit of the checksum", flip(len(whole) - 1), "damaged"},
@@ -158,59 +157,6 @@ func TestDamagedFileIsRefusedAndChangesNothing(t *testing.T) {
 		if !same(s, emptied(withHook(3))) {
 			t.Errorf("%s: the snapshot has changed", tc.name)
 		}
-	}
-}
-
-// withSize gives a file the length in its header that it has.
-func withSize(file []byte) []byte {
-	file = bytes.Clone(file)
-	binary.LittleEndian.PutUint64(file[16:], uint64(len(file)))
-	return file
-}
-
-// Version 2 had nothing of a Hook, version 3 nothing of buckets.
-const fileOfVersion2 = "676f6d70692d736e020000000200000071000000000000000c000000000000000300000000000000c801000000000000" +
-	"070000000000000001007707666c6f61743332020000000000000001006d0675696e74363401000000000000000000803f000020c00900000000000000" +
-	"786bbb53"
-const fileOfVersion3 = "676f6d70692d736e0300000002000000b6000000000000000c000000000000000300000000000000c801000000000000" +
-	"070000000000000001000000010000000100000001007707666c6f61743332020000000000000001006d0675696e743634010000000000000003006" +
-	"82e710675696e74363401000000000000000300682e6507666c6f6174333202000000000000000000803f000020c009000000000000000500000000" +
-	"0000000000003f00004040d6ce8ce0"
-
-// unhex returns the bytes of a file.
-func unhex(t *testing.T, text string) []byte {
-	file, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-func TestFileOfVersion3CanBeRead(t *testing.T) {
-	want := &State{Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: 7,
-		Slices: []ddp.Slice{{Name: "w", Data: comm.Of([]float32{1, -2.5})}, {Name: "m", Data: comm.Of([]uint64{9})}},
-		Hook: ddp.Memory{Shared: []ddp.Slice{{Name: "h.q", Data: comm.Of([]uint64{5})}},
-			Own: []ddp.Slice{{Name: "h.e", Data: comm.Of([]float32{0.5, 3})}}}}
-	got := emptied(want)
-	got.BucketOrder = []int{1, 0} // of nothing that the file knows
-	if err := decoded(unhex(t, fileOfVersion3), got); err != nil || !same(got, want) {
-		t.Errorf("decoded %+v (%v), want %+v", got, err, want)
-	}
-}
-
-func TestFileOfVersion2CanBeRead(t *testing.T) {
-	file := unhex(t, fileOfVersion2)
-	want := &State{Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: 7,
-		Slices: []ddp.Slice{{Name: "w", Data: comm.Of([]float32{1, -2.5})}, {Name: "m", Data: comm.Of([]uint64{9})}}}
-	got := emptied(want)
-	if err := decoded(file, got); err != nil || !same(got, want) {
-		t.Errorf("decoded %+v (%v), want %+v", got, err, want)
-	}
-	got = emptied(want)
-	got.Hook = withHook(0).Hook
-	r, err := decode(bytes.NewReader(file), got)
-	if err != nil || r.hookMemory(1, got) != Absent || !sameSlices(got.Hook.Own, withHook(0).Hook.Own) {
-		t.Errorf("a hook's memory is %+v (%v), want it unchanged", got.Hook, err)
 	}
 }
 
@@ -238,7 +184,7 @@ func TestFileOfAnotherModelIsRefusedByName(t *testing.T) {
 }
 
 // Whatever the bytes: an error or a snapshot that encodes to the same bytes, if the file is of one
-// rank and of this version, and all of it was wanted.
+// rank, and all of it was wanted.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, testState()))
 	f.Add(encoded(f, &State{}))
@@ -250,7 +196,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, s := range []*State{{}, emptied(testState()), emptied(withHook(0))} {
 			r, err := decode(bytes.NewReader(file), s)
-			if err != nil || !r.fits || r.head.Version != fileVersion || r.head.Ranks > 1 {
+			if err != nil || !r.fits || r.head.Ranks > 1 {
 				continue
 			}
 			if err := decoded(file, s); err != nil || !bytes.Equal(encoded(t, s), file) {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
@@ -117,9 +118,4 @@ func average(dst, all []float32) {
 }
 
 // resize returns s, or larger memory, with n elements of any values.
-func resize(s []float32, n int) []float32 {
-	if n > cap(s) {
-		return make([]float32, n)
-	}
-	return s[:n]
-}
+func resize(s []float32, n int) []float32 { return slices.Grow(s[:0], n)[:n] }

@@ -101,15 +101,11 @@ func Load(ctx context.Context, c *comm.Comm, path string, s *State) (Loaded, err
 
 // spread sends rank 0's State, without ranks' own memory, to the others.
 func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, err error) {
+	numbers := make([]int64, 8)
 	if r != nil {
-		l = Loaded{Found: true, Ranks: int(r.head.Ranks), Hook: r.hookMemory(c.Size(), s)}
+		numbers = []int64{1, int64(r.head.Ranks), int64(r.hookMemory(c.Size(), s)), s.Step, s.Position.Epoch,
+			s.Position.Offset, int64(s.Seed), int64(len(s.BucketOrder))}
 	}
-	found := int64(0)
-	if l.Found {
-		found = 1
-	}
-	numbers := []int64{found, int64(l.Ranks), int64(l.Hook), s.Step, s.Position.Epoch, s.Position.Offset, int64(s.Seed),
-		int64(len(s.BucketOrder))}
 	if err := comm.Bcast(ctx, c, 0, numbers); err != nil {
 		return l, err
 	}

@@ -48,11 +48,9 @@ func gatherBytes(ctx context.Context, c *comm.Comm, data []byte) ([][]byte, erro
 	}
 	var flat []byte
 	if c.Rank() == 0 {
-		total := 0
 		for _, n := range counts {
-			total += n
+			flat = append(flat, make([]byte, n)...)
 		}
-		flat = make([]byte, total)
 	}
 	if err := comm.Gatherv(ctx, c, 0, data, flat, counts, nil); err != nil || c.Rank() != 0 {
 		return nil, err
