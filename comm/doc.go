@@ -12,18 +12,10 @@
 // owner.
 //
 //	func main() {
-//		ctx := context.Background()
-//		c, err := comm.Init(ctx)
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		sum := make([]float64, 1)
-//		if err := comm.Allreduce(ctx, c, []float64{float64(c.Rank())}, sum, comm.Sum); err != nil {
-//			log.Fatal(err)
-//		}
-//		if err := c.Close(ctx); err != nil {
-//			log.Fatal(err)
-//		}
+//		comm.Run(func(ctx context.Context, c *comm.Comm) error {
+//			sum := make([]float64, 1)
+//			return comm.Allreduce(ctx, c, []float64{float64(c.Rank())}, sum, comm.Sum)
+//		})
 //	}
 //
 // Functions take slices. Methods of the same names take Buffers (see Of and Lay), and have
@@ -32,12 +24,12 @@
 // program sees no difference.
 //
 //   - Messages: [Send], [Ssend], [Recv], [Sendrecv], [Isend], [Issend], [Irecv], [Comm.Probe],
-//     [Comm.Iprobe], [Comm.Mprobe]
+//     [Comm.Iprobe], [Comm.Mprobe]; of any type and length: [SendValue], [RecvValue]
 //   - Requests: [Request.Wait], [Request.Test], [WaitAll], [WaitAny]
 //   - Collectives: [Barrier], [Bcast], [Reduce], [Allreduce], [ReduceScatter],
 //     [ReduceScatterBlock], [Gather], [Gatherv], [Scatter], [Scatterv], [Allgather], [Allgatherv],
 //     [Alltoall], [Alltoallv], [Alltoallw], [Scan], [Exscan]
-//   - Communicators: [Init], [Comm.Split], [Comm.Dup], [Comm.Create], [Comm.Close]
+//   - Programs and communicators: [Run], [Init], [Comm.Split], [Comm.Dup], [Comm.Create], [Comm.Close]
 //
 // # Collectives
 //
@@ -116,7 +108,7 @@
 //
 // # Processes
 //
-// Comm installs no signal handler and never ends the process. A process that called Init ends well
+// Only Run installs a signal handler and ends the process. A process that called Init ends well
 // if it has closed its communicators and exits with status 0; otherwise gompirun ends the job.
 //
 // With gompirun -recover a failed process does not end the job. The other ranks call Shrink, which

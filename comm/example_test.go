@@ -49,6 +49,27 @@ func ExampleSend() {
 	// Output: [1 2 3] from 0
 }
 
+func ExampleRun() {
+	comm.Run(func(ctx context.Context, c *comm.Comm) error { // under gompirun -np 4: 4 processes
+		sum := []int{0}
+		err := comm.Allreduce(ctx, c, []int{c.Rank()}, sum, comm.Sum)
+		fmt.Println("rank", c.Rank(), "of", c.Size(), "has the sum", sum[0])
+		return err
+	})
+}
+
+func ExampleSendValue() {
+	ranks(2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 0 {
+			return comm.SendValue(ctx, c, 1, 0, map[string][]float64{"left": {1, 2}, "right": nil})
+		}
+		parts, st, err := comm.RecvValue[map[string][]float64](ctx, c, comm.AnySource, 0)
+		fmt.Println(parts["left"], "from", st.Source)
+		return err
+	})
+	// Output: [1 2] from 0
+}
+
 func ExampleComm_Split() {
 	ranks(6, func(ctx context.Context, c *comm.Comm) error {
 		row, err := c.Split(ctx, c.Rank()/3, c.Rank()) // two rows of three

@@ -18,21 +18,7 @@ func main() {
 		fmt.Println("hello", comm.Version())
 		return
 	}
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "hello:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, out io.Writer) error {
-	c, err := comm.Init(ctx)
-	if err != nil {
-		return err
-	}
-	if err := hello(ctx, c, out); err != nil {
-		return err
-	}
-	return c.Close(ctx) // without it, gompirun takes the rank's end for a crash
+	comm.Run(func(ctx context.Context, c *comm.Comm) error { return hello(ctx, c, os.Stdout) })
 }
 
 // hello prints this rank's line when all ranks have started.

@@ -26,13 +26,3 @@ func TestEveryRankSaysWhoItIs(t *testing.T) {
 		})
 	}
 }
-
-func TestRunsWithoutALauncher(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := out.String(), "hello from rank 0 of 1 on "; !strings.HasPrefix(got, want) {
-		t.Errorf("printed %q, want %q...", got, want)
-	}
-}

@@ -20,21 +20,7 @@ func main() {
 		fmt.Println("pi", comm.Version())
 		return
 	}
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "pi:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, out io.Writer) error {
-	c, err := comm.Init(ctx)
-	if err != nil {
-		return err
-	}
-	if err := pi(ctx, c, 10_000_000, out); err != nil {
-		return err
-	}
-	return c.Close(ctx)
+	comm.Run(func(ctx context.Context, c *comm.Comm) error { return pi(ctx, c, 10_000_000, os.Stdout) })
 }
 
 // pi prints the result on rank 0, and fails there if it is not pi.

@@ -20,21 +20,7 @@ func main() {
 		fmt.Println("ring", comm.Version())
 		return
 	}
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "ring:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, out io.Writer) error {
-	c, err := comm.Init(ctx)
-	if err != nil {
-		return err
-	}
-	if err := ring(ctx, c, 1000, out); err != nil {
-		return err
-	}
-	return c.Close(ctx)
+	comm.Run(func(ctx context.Context, c *comm.Comm) error { return ring(ctx, c, 1000, os.Stdout) })
 }
 
 // ring passes the token around laps times. Rank 0 prints the time of a hop, and fails if the token

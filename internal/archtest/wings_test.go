@@ -13,7 +13,7 @@ import (
 // A wing is a part of the house with a budget: lines of files that are neither tests nor generated.
 // A feature that does not fit is paid for by deleted lines. A budget is raised only with a line
 // that gives the reason: MPI, launcher and core got 62, 151 and 150 lines for code that was wider
-// than 120 columns.
+// than 120 columns; core got 50 for comm.Run and values of any type.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file
@@ -27,7 +27,7 @@ var wings = []wing{
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/libgompi)/.*\.go$`), 14_712},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
 	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_421},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_822},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_872},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

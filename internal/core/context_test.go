@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/internal/core"
 )
 
 var errEnough = errors.New("had enough")
@@ -21,7 +22,7 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // asked returns a context whose check fails with errEnough when it is first asked.
 func asked(ctx context.Context) (context.Context, context.CancelFunc) {
-	return comm.WithCheck(ctx, func(time.Duration) (time.Duration, error) { return 0, errEnough }), func() {}
+	return core.WithCheck(ctx, func(time.Duration) (time.Duration, error) { return 0, errEnough }), func() {}
 }
 
 // A rank whose context ends in a collective gets the cause, the others hear who

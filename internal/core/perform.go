@@ -36,7 +36,7 @@ func (c *Comm) Do(ctx context.Context, o *call.Call) (err error) {
 	return c.fault(o.Kind.String(), -1, err)
 }
 
-// WithCheck returns a context whose calls ask check while they wait: see package comm.
+// WithCheck is progress.WithCheck.
 func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.Duration, err error)) context.Context {
 	return progress.WithCheck(ctx, check)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/internal/core"
 )
 
 // A making is a call by which all ranks make a communicator of one.
@@ -83,7 +84,7 @@ func madeByOneAlone(t *testing.T, m making, closes bool) []error {
 
 // failsWhen returns a context with which rank 0 of c fails when rank 2 waits too.
 func failsWhen(ctx context.Context, c *comm.Comm, waits <-chan struct{}, notify func()) context.Context {
-	return comm.WithCheck(ctx, func(time.Duration) (time.Duration, error) {
+	return core.WithCheck(ctx, func(time.Duration) (time.Duration, error) {
 		if c.Rank() == 2 {
 			notify()
 			return 0, nil

@@ -14,7 +14,9 @@ const CheckAfter = time.Millisecond
 
 type checkKey struct{}
 
-// WithCheck returns a context whose waits ask c.
+// WithCheck returns a context whose waits ask c, on the goroutine of the call: so an interpreter's
+// thread does its duties while it waits. c may send and receive. An error ends the wait as the end
+// of the context does. Work on goroutines of the library asks on those goroutines.
 func WithCheck(ctx context.Context, c Check) context.Context {
 	return context.WithValue(ctx, checkKey{}, c)
 }
