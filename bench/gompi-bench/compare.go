@@ -51,7 +51,7 @@ func parseCompare(args []string) (comparison, error) {
 	c := comparison{options: newOptions("compare", "openmpi,mpich,impi,openmpi-debian,mpich-debian,oneccl,gloo", "2,4",
 		2*time.Minute, "run may take: an operation of one entrant, all sizes")}
 	budget, sizes := cli.Duration(20*time.Millisecond),
-		cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
+		sizeList{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
 	var what elements
 	s := c.set
 	c.overTransport()

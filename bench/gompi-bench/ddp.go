@@ -57,7 +57,7 @@ type training struct {
 	profiles    []measure.Model // measured for their communication alone
 	models      []string        // measured for whole steps
 	busy        time.Duration
-	bucket      cli.Size
+	bucket      byteSize
 	budget      cli.Duration
 	comm, whole []runner.Entrant // for each kind of measurement, gompi first
 	conditions  []string         // about the programs

@@ -60,7 +60,7 @@ func ringShapes() []way {
 	all := []way{usual}
 	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
 		for _, bytes := range []int64{8 * chunk, 16 * chunk, 2 << 20} {
-			name := cli.FormatSize(int(chunk)) + " in " + cli.FormatSize(int(bytes))
+			name := formatSize(int(chunk)) + " in " + formatSize(int(bytes))
 			if name != usual.name {
 				all = append(all, usual.with(name, machine.RingChunk, chunk).with(name, machine.RingBytes, bytes))
 			}
@@ -162,7 +162,7 @@ func timeInTurn(ways []way, sizes []int) ([]rounds, error) {
 
 // messages starts two ranks that time messages along w.
 func (w way) messages(sizes []int) ([]float64, error) {
-	list := cli.Sizes(sizes)
+	list := sizeList(sizes)
 	cmd := runner.Command{
 		Args: []string{beside("gompirun"), "-q", "-np", "2", self(), "run", "-format", "csv", "-check=false",
 			"-budget", "5ms",
@@ -191,7 +191,7 @@ func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "us\t")
 	for _, n := range sizes {
-		fmt.Fprintf(table, "%s\t", cli.FormatSize(n))
+		fmt.Fprintf(table, "%s\t", formatSize(n))
 	}
 	fmt.Fprintf(table, "of %s\t\n", ways[0].name)
 	for k, w := range ways {

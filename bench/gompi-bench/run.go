@@ -48,7 +48,7 @@ func (e *elements) declare(s *cli.Set) {
 func parseRun(args []string) (runConfig, error) {
 	cfg := runConfig{Options: measure.Options{Check: true}, set: cli.New("gompi-bench run")}
 	budget := cli.Duration(measure.DefaultBudget)
-	var sizes cli.Sizes
+	var sizes sizeList
 	for n := 8; n <= 4<<20; n *= 2 {
 		sizes = append(sizes, n)
 	}

@@ -15,7 +15,7 @@ import (
 type simConfig struct {
 	machine  sim.Machine
 	nps      []int
-	sizes    cli.Sizes
+	sizes    sizeList
 	algs     []string // empty: all
 	tuning   string
 	ops      []string
@@ -52,7 +52,7 @@ func names(machines []sim.Machine) string {
 
 // parseSim parses the command line. After an error, too, the config has its FlagSet.
 func parseSim(args []string) (simConfig, error) {
-	c := simConfig{set: cli.New("gompi-bench sim"), sizes: cli.Sizes{8, 1 << 10, 64 << 10, 1 << 20}}
+	c := simConfig{set: cli.New("gompi-bench sim"), sizes: sizeList{8, 1 << 10, 64 << 10, 1 << 20}}
 	var machine, np, algs string
 	s := c.set
 	s.StringVar(&machine, "machine", "network", "the network and its hosts: a name, and parameters")
@@ -204,7 +204,7 @@ func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Char
 	}
 	sizes := c.sizes
 	if op == "barrier" {
-		sizes = cli.Sizes{0}
+		sizes = sizeList{0}
 	}
 	for _, n := range sizes {
 		x := sim.Call{Op: op, Ranks: np, Bytes: n, Tuning: c.tuning}
