@@ -81,10 +81,8 @@ func Used(pid int) (cpu time.Duration, resident int64) {
 	if len(f) <= rss {
 		return 0, 0
 	}
-	user, _ := strconv.ParseInt(f[utime], 10, 64)
-	system, _ := strconv.ParseInt(f[stime], 10, 64)
 	pages, _ := strconv.ParseInt(f[rss], 10, 64)
-	return time.Duration(user+system) * ClockTick, max(0, pages) * int64(os.Getpagesize())
+	return ticks(f, utime) + ticks(f, stime), max(0, pages) * int64(os.Getpagesize())
 }
 
 func commandLine(dir string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
 
@@ -82,11 +83,7 @@ func framesOf(ctx context.Context, gdb string, pid int) string {
 
 // pathOf returns the PATH of the process in a folder of /proc.
 func pathOf(dir string) (path string) {
-	environ, _ := os.ReadFile(dir + "environ")
-	for kv := range strings.SplitSeq(string(environ), "\x00") {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = value
-		}
-	}
+	vars, _ := variables(dir)
+	path, _ = launchenv.Value(vars, "PATH")
 	return path
 }

@@ -68,7 +68,7 @@ func Below(spare func(pid int) bool) ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		if p, ok := find(pid); ok && (spare == nil || !spare(pid)) {
+		if p, ok := find(pid, dirOf(pid)); ok && (spare == nil || !spare(pid)) {
 			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
@@ -81,31 +81,20 @@ func Below(spare func(pid int) bool) ([]Process, error) {
 
 // Lives reports whether a process of this machine, descendant or not, has not ended.
 func Lives(pid int) bool {
-	p, ok := find(pid)
+	p, ok := find(pid, dirOf(pid))
 	return ok && !p.Zombie
 }
 
-// find returns the kernel's description of a process, false after its end.
-func find(pid int) (Process, bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+// find returns the kernel's description of a process, whose folder in /proc is dir, false after
+// its end.
+func find(pid int, dir string) (Process, bool) {
+	f := statOf(dir)
+	if len(f) < 3 {
 		return Process{}, false
 	}
-	return parseStat(pid, data)
-}
-
-// parseStat reads a line of /proc/PID/stat. The command, in parentheses, may hold anything.
-func parseStat(pid int, data []byte) (Process, bool) {
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 3 {
-		return Process{}, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	group, err2 := strconv.Atoi(string(fields[2]))
-	if err != nil || err2 != nil {
-		return Process{}, false
-	}
-	return Process{PID: pid, Parent: parent, Group: group, Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+	parent, err := strconv.Atoi(f[1])
+	group, err2 := strconv.Atoi(f[2])
+	return Process{pid, parent, group, f[0] == "Z" || f[0] == "X"}, err == nil && err2 == nil
 }
 
 // Ignores reports whether a process ignores a signal.

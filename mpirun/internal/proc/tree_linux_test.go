@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -10,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestParseStatSurvivesAnyCommandName(t *testing.T) {
+func TestAProcessIsFoundWhateverItsName(t *testing.T) {
 	tests := []struct {
 		line string
 		want Process
@@ -25,8 +26,12 @@ func TestParseStatSurvivesAnyCommandName(t *testing.T) {
 		{"", Process{}, false},
 	}
 	for _, tt := range tests {
-		if got, ok := parseStat(7, []byte(tt.line)); got != tt.want || ok != tt.ok {
-			t.Errorf("parseStat(%q) = %v, %v; want %v, %v", tt.line, got, ok, tt.want, tt.ok)
+		dir := t.TempDir() + "/"
+		if err := os.WriteFile(dir+"stat", []byte(tt.line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := find(7, dir); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("find %q = %v, %v; want %v, %v", tt.line, got, ok, tt.want, tt.ok)
 		}
 	}
 }
