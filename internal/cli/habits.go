@@ -166,25 +166,10 @@ func (u *usedHabits) misplaced(rest []string) error {
 			own = append(own, k.words...)
 		}
 	}
-	line := func(words ...[]string) string { return typed(slices.Concat(words...)) }
+	line := func(words ...[]string) string { return Line(slices.Concat(words...)...) }
 	self := []string{name}
 	return fmt.Errorf("%s: hosts, and what they have, are given to a job when it is made. Type: %s; or, inside a job: %s",
 		asked, line([]string{"salloc"}, job, u.grant, self, own, rest), line(self, inJob, u.inJob, rest))
-}
-
-// typed returns a command line in shell syntax.
-func typed(words []string) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`*?<>|&;()#~!{}[]") {
-			w = Quote(w)
-		}
-		b.WriteString(w)
-	}
-	return b.String()
 }
 
 // LauncherHabits returns the flags of Open MPI's mpirun, hydra, Intel's mpiexec, torchrun and

@@ -59,3 +59,17 @@ func SplitCommand(command string) ([]string, error) {
 func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// Line returns words as a command line of a shell, in quotes where that is necessary.
+func Line(words ...string) string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./:@%=+,", r)
+	}
+	line := make([]string, len(words))
+	for i, w := range words {
+		if line[i] = w; w == "" || strings.ContainsFunc(w, special) {
+			line[i] = Quote(w)
+		}
+	}
+	return strings.Join(line, " ")
+}

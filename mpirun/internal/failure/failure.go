@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
@@ -128,10 +129,6 @@ func IsCrash(m *ctl.Exited) bool { return slices.Contains(crashes, syscall.Signa
 // WhereCrashed returns how to find the place of a crash in the program of a rank, by its command
 // line.
 func WhereCrashed(m *ctl.Exited, argv []string) string {
-	var words []string
-	for _, w := range argv {
-		words = append(words, shellWord(w))
-	}
 	taker, piped := strings.CutPrefix(m.CoreFile, "|")
 	switch {
 	case piped && strings.Contains(taker, "systemd-coredump"):
@@ -139,21 +136,9 @@ func WhereCrashed(m *ctl.Exited, argv []string) string {
 	case piped:
 		return fmt.Sprintf("its core went to %s", taker)
 	case m.CoreFile != "":
-		return fmt.Sprintf("where it was: gdb -batch -ex bt %s %s", words[0], shellWord(m.CoreFile))
+		return fmt.Sprintf("where it was: gdb -batch -ex bt %s", cli.Line(argv[0], m.CoreFile))
 	}
-	return "to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args " + strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a shell if necessary.
-func shellWord(w string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./=:,+@%", r)
-	}
-	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	return "to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args " + cli.Line(argv...)
 }
 
 // remedies maps messages of programs about missing requirements to advice.

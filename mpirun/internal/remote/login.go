@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"gompi/hostfile"
 	"gompi/internal/cli"
@@ -25,17 +23,7 @@ func login(command []string, h hostfile.Host) []string {
 
 // ByHand returns the shell command for a user to try a login to h.
 func (s *SSH) ByHand(h hostfile.Host) string {
-	words := append(login(s.command, h), "true")
-	for i, w := range words {
-		if strings.ContainsFunc(w, needsQuotes) {
-			words[i] = cli.Quote(w)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func needsQuotes(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%=+,", r)
+	return cli.Line(append(login(s.command, h), "true")...)
 }
 
 // Terminal returns the command that runs a script of one line at the end of login, on a terminal;
