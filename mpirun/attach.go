@@ -2,7 +2,6 @@ package mpirun
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -13,39 +12,23 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// runAttach runs gompirun attach with the arguments after that word. It replaces this process by
-// the debugger, or returns the exit status.
-func runAttach(args []string, stdout, stderr io.Writer) int {
-	spec, err := cmdline.ParseAttach(args)
-	if answered(err, stdout) {
-		return 0
-	}
-	if err == nil {
-		err = debug(spec.Rank, spec.Job, spec.Debugger)
-	}
-	fmt.Fprintf(stderr, "gompirun attach: %v\n", err)
-	return statusFailed
-}
-
-// debug becomes a debugger on a rank, on the rank's host: the given command or, for "", dlv or
-// gdb. job is the id of the rank's job, "" for this user's only job on this machine. debug
-// returns only on failure.
-func debug(rank int, job, debugger string) error {
+// attach becomes a debugger on a rank, on the rank's host. It returns only on failure.
+func attach(spec *cmdline.Attach) error {
 	// Only jobs of this user: the job itself names the login command of a rank's host.
-	j, err := monitor.Choose(monitor.List(monitor.Own), job)
+	j, err := monitor.Choose(monitor.List(monitor.Own), spec.Job)
 	if err != nil {
 		return err
 	}
-	w, err := j.Find(rank)
+	w, err := j.Find(spec.Rank)
 	if err != nil {
 		return err
 	}
-	argv := remote.Terminal(w.Login, debuggerScript(debugger, w.PID))
+	argv := remote.Terminal(w.Login, debuggerScript(spec.Debugger, w.PID))
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdio.Stderr, "gompirun: rank %d is process %d on %s\n", rank, w.PID, w.Host)
+	fmt.Fprintf(stdio.Stderr, "gompirun: rank %d is process %d on %s\n", spec.Rank, w.PID, w.Host)
 	return syscall.Exec(path, argv, os.Environ())
 }
 

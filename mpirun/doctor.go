@@ -9,12 +9,13 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
 	"gompi/mpirun/internal/proc"
+	"gompi/mpirun/internal/stdio"
 )
 
 // runDoctor runs gompirun doctor with the arguments after that word.
-func runDoctor(args []string, stdout, stderr io.Writer) int {
-	spec, err := cmdline.ParseDoctor(args, func(line string) { fmt.Fprintln(stderr, line) })
-	if answered(err, stdout) {
+func runDoctor(args []string) int {
+	spec, err := cmdline.ParseDoctor(args, func(line string) { fmt.Fprintln(stdio.Stderr, line) })
+	if answered(err, stdio.Stdout) {
 		return 0
 	}
 	var c *doctor.Config
@@ -22,13 +23,13 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 		err = proc.CheckLimits()
 	}
 	if err == nil {
-		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stderr, "gompirun doctor: %s\n", line) })
+		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stdio.Stderr, "gompirun doctor: %s\n", line) })
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintf(stderr, "gompirun doctor: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun doctor: %v\n", err)
 		return statusFailed
-	case !c.Run(stdout):
+	case !c.Run(stdio.Stdout):
 		return 1
 	}
 	return 0

@@ -1,9 +1,7 @@
 package mpirun
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -13,29 +11,23 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// runPs runs gompirun ps with the arguments after that word.
-func runPs(args []string, stdout, stderr io.Writer) int {
-	spec, err := cmdline.ParsePs(args)
-	if answered(err, stdout) {
-		return 0
+// userCommand returns the command of users called name, such as gompirun ps: parse reads the
+// arguments after that word.
+func userCommand[S any](name string, parse func(args []string) (S, error), run func(S) error) func([]string) int {
+	return func(args []string) int {
+		spec, err := parse(args)
+		if answered(err, stdio.Stdout) {
+			return 0
+		}
+		if err == nil {
+			err = run(spec)
+		}
+		if err == nil {
+			return 0
+		}
+		fmt.Fprintf(stdio.Stderr, "gompirun %s: %v\n", name, err)
+		return statusFailed
 	}
-	var jobs []monitor.Job
-	if err == nil {
-		jobs, err = jobsOf(spec.Job)
-	}
-	if err == nil {
-		err = printJobs(stdout, jobs, spec)
-	}
-	return finished("ps", err, stderr)
-}
-
-// finished prints an error of a command, if there is one, and returns the exit status.
-func finished(command string, err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintf(stderr, "gompirun %s: %v\n", command, err)
-	return statusFailed
 }
 
 // jobsOf returns the wanted job, all jobs for "".
@@ -51,10 +43,12 @@ func jobsOf(wanted string) ([]monitor.Job, error) {
 	return []monitor.Job{*j}, nil
 }
 
-func printJobs(w io.Writer, jobs []monitor.Job, spec *cmdline.Ps) error {
+// listJobs is gompirun ps.
+func listJobs(spec *cmdline.Ps) error {
+	jobs, err := jobsOf(spec.Job)
 	var text []byte
-	var err error
 	switch {
+	case err != nil:
 	case spec.JSON:
 		text, err = monitor.JSON(jobs)
 	case spec.Prometheus:
@@ -64,32 +58,22 @@ func printJobs(w io.Writer, jobs []monitor.Job, spec *cmdline.Ps) error {
 			func(j monitor.Job) bool { return j.User != os.Geteuid() })))
 	}
 	if err == nil {
-		_, err = w.Write(text)
+		_, err = stdio.Stdout.Write(text)
 	}
 	return err
 }
 
-// runTop runs gompirun top with the arguments after that word.
-func runTop(args []string, stdout stdio.File, stderr io.Writer) int {
-	spec, err := cmdline.ParseTop(args)
-	if answered(err, stdout) {
-		return 0
-	}
-	if err == nil {
-		err = showJobs(spec, stdout)
-	}
-	return finished("top", err, stderr)
-}
-
-// showJobs shows the jobs again and again. Rates need two looks.
-func showJobs(spec *cmdline.Top, stdout stdio.File) error {
+// showJobs is gompirun top: it shows the jobs again and again. Rates need two looks.
+func showJobs(spec *cmdline.Top) error {
+	stdout := stdio.Stdout
 	_, _, terminal := screenSize(stdout.File)
 	before, err := jobsOf(spec.Job)
 	if err != nil {
 		return err
 	}
 	if len(before) == 0 {
-		return errors.New("no gompirun of yours runs on this machine: type it where the job was started")
+		_, err := monitor.Choose(before, spec.Job)
+		return err
 	}
 	if spec.Job != "" {
 		spec.Job = before[0].Socket // after this job's end another job's id may match
@@ -132,19 +116,8 @@ func sameJob(jobs []monitor.Job, j *monitor.Job) *monitor.Job {
 	return nil
 }
 
-// runKill runs gompirun kill with the arguments after that word.
-func runKill(args []string, stdout, stderr io.Writer) int {
-	spec, err := cmdline.ParseKill(args)
-	if answered(err, stdout) {
-		return 0
-	}
-	if err == nil {
-		err = killJob(spec, stdout)
-	}
-	return finished("kill", err, stderr)
-}
-
-func killJob(spec *cmdline.Kill, stdout io.Writer) error {
+// killJob is gompirun kill.
+func killJob(spec *cmdline.Kill) error {
 	if monitor.Signals[spec.Signal] == 0 {
 		return fmt.Errorf("-signal %q: want %s", spec.Signal, monitor.SignalNames)
 	}
@@ -161,7 +134,7 @@ func killJob(spec *cmdline.Kill, stdout io.Writer) error {
 		return fmt.Errorf("%s: %w", j.Short(), err)
 	}
 	if ended {
-		_, err = fmt.Fprintf(stdout, "%s has ended with status %d\n", j.Short(), end.Status)
+		_, err = fmt.Fprintf(stdio.Stdout, "%s has ended with status %d\n", j.Short(), end.Status)
 	}
 	return err
 }

@@ -52,11 +52,11 @@ var commands = map[string]func(args []string) int{
 	remote.LocalFlag:   func([]string) int { return agent.Run(0, 1, -1, remote.InputFD) },
 	proc.WalkFlag:      func(args []string) int { return proc.Walk(firstOf(args)) },
 
-	"doctor": func(args []string) int { return runDoctor(args, stdio.Stdout, stdio.Stderr) },
-	"attach": func(args []string) int { return runAttach(args, stdio.Stdout, stdio.Stderr) },
-	"ps":     func(args []string) int { return runPs(args, stdio.Stdout, stdio.Stderr) },
-	"top":    func(args []string) int { return runTop(args, stdio.Stdout, stdio.Stderr) },
-	"kill":   func(args []string) int { return runKill(args, stdio.Stdout, stdio.Stderr) },
+	"doctor": runDoctor,
+	"attach": userCommand("attach", cmdline.ParseAttach, attach),
+	"ps":     userCommand("ps", cmdline.ParsePs, listJobs),
+	"top":    userCommand("top", cmdline.ParseTop, showJobs),
+	"kill":   userCommand("kill", cmdline.ParseKill, killJob),
 }
 
 func firstOf(args []string) string {
