@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"math"
+	"net/netip"
 	"time"
 
 	"gompi/internal/boot/wire"
@@ -31,9 +32,9 @@ const Unlimited = -1
 type Findings struct {
 	Received, Sent int64 // when Examine came and this went, by the host's clock, ns since 1970
 
-	Port       int      // of its listener, 0 for none
-	Trouble    string   // reason for not listening
-	Addresses  []string // of ranks, with their subnets: 10.0.0.1/24
+	Port       int            // of its listener, 0 for none
+	Trouble    string         // reason for not listening
+	Addresses  []netip.Prefix // of ranks, with their subnets
 	Interfaces []Interface
 
 	MilliCPUs   int   // thousandths of a processor that the control group grants, or Unlimited
@@ -84,7 +85,7 @@ func (m *Findings) fields(c *wire.Codec) {
 		c.String(s, MaxText)
 	}
 	wire.Int(c, &m.PtraceScope, 0, 9)
-	c.Strings(&m.Addresses, maxList, MaxText)
+	prefixes(c, &m.Addresses)
 	wire.List(c, &m.RDMA, maxList, func(p *RDMAPort) {
 		for _, s := range []*string{&p.Name, &p.State, &p.Link, &p.Rate, &p.GID} {
 			c.String(s, MaxText)
@@ -102,8 +103,8 @@ func (m *Findings) fields(c *wire.Codec) {
 // Reach asks an agent under examination to connect to another and send it data. The answer is
 // Reached.
 type Reach struct {
-	Peer      int      // index of the other host
-	Addresses []string // from its Findings
+	Peer      int            // index of the other host
+	Addresses []netip.Prefix // from its Findings
 	Port      int
 	Limit     time.Duration // of connecting
 	Send      time.Duration // how long to send
@@ -111,7 +112,7 @@ type Reach struct {
 
 func (m *Reach) fields(c *wire.Codec) {
 	wire.Int(c, &m.Peer, 0, maxList)
-	c.Strings(&m.Addresses, maxList, MaxText)
+	prefixes(c, &m.Addresses)
 	wire.Int(c, &m.Port, 0, math.MaxUint16)
 	wire.Int(c, &m.Limit, 0, math.MaxInt64)
 	wire.Int(c, &m.Send, 0, math.MaxInt64)

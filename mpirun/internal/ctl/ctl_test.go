@@ -84,7 +84,7 @@ func examples() []Message {
 		&Fenced{},
 		&Examine{Secret: [32]byte{7}, PortLow: 5000, PortHigh: 5010, Interfaces: "eth0,^docker0"},
 		&Findings{
-			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []string{"10.0.0.1/24"},
+			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")},
 			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001,
 				Megabits: 25000}, {Name: "lo"}},
 			MilliCPUs: 1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20,
@@ -95,7 +95,8 @@ func examples() []Message {
 			RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
 		},
 		&Findings{MilliCPUs: Unlimited},
-		&Reach{Peer: 3, Addresses: []string{"10.0.0.2/24"}, Port: 4711, Limit: time.Second, Send: time.Millisecond},
+		&Reach{Peer: 3, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}, Port: 4711, Limit: time.Second,
+			Send: time.Millisecond},
 		&Reached{Peer: 3, Trouble: "refused", Address: "10.0.0.2:4711", Interface: "eth0", RoundTrip: 1, Bytes: 1 << 30,
 			Took: time.Second},
 	}

@@ -45,7 +45,11 @@ func (m *Hello) fields(c *wire.Codec) {
 	wire.Int(c, &m.Quota, 0, maxCPU)
 	c.String(&m.Address, MaxText)
 	c.String(&m.Launcher, MaxText)
-	wire.List(c, &m.Addresses, maxList, func(p *netip.Prefix) { c.Text(p, MaxText) })
+	prefixes(c, &m.Addresses)
+}
+
+func prefixes(c *wire.Codec, v *[]netip.Prefix) {
+	wire.List(c, v, maxList, func(p *netip.Prefix) { c.Text(p, MaxText) })
 }
 
 // sets encodes or decodes lists of CPU numbers.

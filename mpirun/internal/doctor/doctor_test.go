@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func healthy(name string) *host {
 		entry: hostfile.Host{Name: name, Slots: 2}, login: 200 * time.Millisecond,
 		hello: &ctl.Hello{Version: ctl.Version, Machine: name, Cores: [][]int{{0}, {1}}},
 		findings: &ctl.Findings{
-			Port: 4000, Addresses: []string{"10.0.0." + name[len(name)-1:] + "/24"},
+			Port: 4000, Addresses: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, name[len(name)-1]}), 24)},
 			Interfaces: []ctl.Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24"}, Megabits: 10000}},
 			MilliCPUs:  ctl.Unlimited, Memory: 16 << 30, MemoryFree: 15 << 30, MemoryLimit: ctl.Unlimited, Shm: 8 << 30,
 			Memlock: ctl.Unlimited, Files: 1024, FilesHard: ctl.Unlimited,
@@ -35,7 +36,7 @@ func connected(n int) []*host {
 		p.reached = make([]*ctl.Reached, n)
 		for k := range ps {
 			if k != i {
-				p.reached[k] = &ctl.Reached{Peer: k, Interface: "eth0", Address: ps[k].findings.Addresses[0],
+				p.reached[k] = &ctl.Reached{Peer: k, Interface: "eth0", Address: ps[k].findings.Addresses[0].String(),
 					RoundTrip: time.Millisecond, Bytes: 1e9, Took: time.Second}
 			}
 		}

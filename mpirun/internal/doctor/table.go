@@ -52,6 +52,14 @@ func columns(b *strings.Builder, lines [][]string) {
 	}
 }
 
+// section writes lines of cells below an empty line, unless there are headers alone.
+func section(b *strings.Builder, lines [][]string) {
+	if len(lines) > 1 {
+		b.WriteString("\n")
+		columns(b, lines)
+	}
+}
+
 var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable",
 	"open files", "clock", "GPUs", "UCX", "MPI"}
 
@@ -102,10 +110,7 @@ func writeGPUs(b *strings.Builder, ps []*host) {
 			}
 		}
 	}
-	if len(lines) > 1 {
-		b.WriteString("\n")
-		columns(b, lines)
-	}
+	section(b, lines)
 }
 
 func orDash(bytes uint64) string {
@@ -126,10 +131,7 @@ func writeInterfaces(b *strings.Builder, ps []*host) {
 				strings.Join(i.Addresses, " ")})
 		}
 	}
-	if len(lines) > 1 {
-		b.WriteString("\n")
-		columns(b, lines)
-	}
+	section(b, lines)
 }
 
 func writeRDMA(b *strings.Builder, ps []*host) {
@@ -146,10 +148,7 @@ func writeRDMA(b *strings.Builder, ps []*host) {
 			lines = append(lines, []string{p.entry.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
 		}
 	}
-	if len(lines) > 1 {
-		b.WriteString("\n")
-		columns(b, lines)
-	}
+	section(b, lines)
 }
 
 func writeProfiles(b *strings.Builder, ps []*host) {
@@ -159,10 +158,7 @@ func writeProfiles(b *strings.Builder, ps []*host) {
 			lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
 		}
 	}
-	if len(lines) > 1 {
-		b.WriteString("\n")
-		columns(b, lines)
-	}
+	section(b, lines)
 }
 
 func profileSource(f *ctl.Findings) string {
@@ -250,10 +246,7 @@ func rate(r *ctl.Reached) float64 {
 }
 
 func coresText(p *host) string {
-	threads := 0
-	for _, c := range p.hello.Cores {
-		threads += len(c)
-	}
+	threads := len(slices.Concat(p.hello.Cores...))
 	text := fmt.Sprint(len(p.hello.Cores))
 	if threads > len(p.hello.Cores) {
 		text += fmt.Sprintf(" (%d threads)", threads)

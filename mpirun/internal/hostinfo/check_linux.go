@@ -67,10 +67,7 @@ func (h *Check) Findings() *ctl.Findings {
 	if h.listener != nil {
 		f.Port = h.listener.Addr().(*net.TCPAddr).Port
 	}
-	for _, a := range h.own {
-		f.Addresses = append(f.Addresses, a.String())
-	}
-	f.Interfaces = interfaces()
+	f.Addresses, f.Interfaces = h.own, interfaces()
 	examine(f)
 	return f
 }
@@ -78,12 +75,7 @@ func (h *Check) Findings() *ctl.Findings {
 // Reach connects to another host and sends it data.
 func (h *Check) Reach(m *ctl.Reach) *ctl.Reached {
 	r := &ctl.Reached{Peer: m.Peer}
-	theirs, err := parseAddresses(m.Addresses)
-	if err != nil {
-		r.Trouble = err.Error()
-		return r
-	}
-	conn, err := dial(sockets.Endpoints(theirs, h.own, uint16(m.Port)), m.Limit)
+	conn, err := dial(sockets.Endpoints(m.Addresses, h.own, uint16(m.Port)), m.Limit)
 	if err != nil {
 		r.Trouble = err.Error()
 		return r
@@ -99,18 +91,6 @@ func (h *Check) Reach(m *ctl.Reach) *ctl.Reached {
 		r.Trouble = fmt.Sprintf("%s: %v", r.Address, err)
 	}
 	return r
-}
-
-func parseAddresses(texts []string) ([]netip.Prefix, error) {
-	var list []netip.Prefix
-	for _, s := range texts {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			return nil, fmt.Errorf("address %q: want one like 10.0.0.1/24", s)
-		}
-		list = append(list, p)
-	}
-	return list, nil
 }
 
 // dial tries addresses in turn, within limit for all of them together. The error names each.

@@ -28,7 +28,7 @@ func begin(t *testing.T, secret byte) *Check {
 
 // to asks for a host that listens on a port of this machine's loopback.
 func to(port int) *ctl.Reach {
-	return &ctl.Reach{Peer: 5, Addresses: []string{"127.0.0.1/8"}, Port: port, Limit: time.Minute,
+	return &ctl.Reach{Peer: 5, Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}, Port: port, Limit: time.Minute,
 		Send: 10 * time.Millisecond}
 }
 
@@ -65,7 +65,6 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"nobody", to(port(gone)), "connection refused"},
 		{"silence", waits, "took the connection and did not answer: no answer"},
 		{"no address", &ctl.Reach{Limit: time.Second}, "no address"},
-		{"no address at all", &ctl.Reach{Addresses: []string{"host7"}}, `address "host7": want`},
 	} {
 		if got := a.Reach(tt.m); !strings.Contains(got.Trouble, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got.Trouble, tt.want)

@@ -3,7 +3,6 @@ package hostinfo
 import (
 	"fmt"
 
-	reuseport "github.com/libp2p/go-reuseport"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,8 +22,10 @@ func HoldPort() (fd, port int, err error) {
 }
 
 func bindReusable(fd int) (int, error) {
-	if err := reuseport.Control("tcp4", "", rawSocket(fd)); err != nil {
-		return 0, err
+	for _, option := range []int{unix.SO_REUSEADDR, unix.SO_REUSEPORT} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, 1); err != nil {
+			return 0, err
+		}
 	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
 		return 0, err
@@ -39,11 +40,3 @@ func bindReusable(fd int) (int, error) {
 	}
 	return in.Port, nil
 }
-
-// rawSocket is a descriptor in the form that net hands to Control functions.
-type rawSocket uintptr
-
-func (s rawSocket) Control(f func(fd uintptr)) error { f(uintptr(s)); return nil }
-
-func (s rawSocket) Read(func(fd uintptr) bool) error  { return unix.ENOTSUP }
-func (s rawSocket) Write(func(fd uintptr) bool) error { return unix.ENOTSUP }
