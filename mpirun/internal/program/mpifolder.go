@@ -7,17 +7,25 @@ import (
 	"strings"
 )
 
+const mpiCore = "libgompi-mpi.so" // one folder above the other libraries
+
+// The kinds of MPI libraries: a program of each loads its library.
 const (
-	openMPILib = "libmpi.so.40"
-	mpichLib   = "libmpi.so.12"
-	abiLib     = "libmpi_abi.so.1"
-	mpiCore    = "libgompi-mpi.so" // one folder above the other libraries
+	openMPI = iota
+	mpich
+	abi
 )
 
-// mpiFolders are this host's folders of gompi's own MPI libraries, built by make libmpi
-// (mpi/libmpi): under the names that programs of Open MPI load, under MPICH's, and under those of
-// the standard's binary interface.
-type mpiFolders struct{ openMPI, mpich, abi string }
+// kinds has for each kind the folder of gompi's library, the library, and the MPI whose programs it
+// serves. make libmpi builds them (mpi/libmpi).
+var kinds = [...]struct{ folder, lib, serves string }{
+	openMPI: {"openmpi", "libmpi.so.40", "Open MPI"},
+	mpich:   {"mpich", "libmpi.so.12", "MPICH"},
+	abi:     {"abi", "libmpi_abi.so.1", "MPI 5"}, // the standard's binary interface
+}
+
+// mpiFolders are this host's folders of gompi's own MPI libraries, by kind; "" where there is none.
+type mpiFolders [len(kinds)]string
 
 // MPIFolder returns the folder of this host with gompi's MPI libraries in openmpi, mpich and abi,
 // "" if there is none. The folders searched are beside this program, where make puts the
@@ -40,28 +48,19 @@ func MPIFolder(others ...string) string {
 // 5".
 func MPINames(dir string) string {
 	var names []string
-	found := findMPI(dir)
-	if found.openMPI != "" {
-		names = append(names, "Open MPI")
-	}
-	if found.mpich != "" {
-		names = append(names, "MPICH")
-	}
-	if found.abi != "" {
-		names = append(names, "MPI 5")
+	for kind, folder := range findMPI(dir) {
+		if folder != "" {
+			names = append(names, kinds[kind].serves)
+		}
 	}
 	return strings.Join(names, ", ")
 }
 
 func findMPI(dir string) (found mpiFolders) {
-	if sub := filepath.Join(dir, "openmpi"); isFile(filepath.Join(sub, openMPILib)) {
-		found.openMPI = sub
-	}
-	if sub := filepath.Join(dir, "mpich"); isFile(filepath.Join(sub, mpichLib)) {
-		found.mpich = sub
-	}
-	if sub := filepath.Join(dir, "abi"); isFile(filepath.Join(sub, abiLib)) {
-		found.abi = sub
+	for i, kind := range kinds {
+		if sub := filepath.Join(dir, kind.folder); isFile(filepath.Join(sub, kind.lib)) {
+			found[i] = sub
+		}
 	}
 	return found
 }

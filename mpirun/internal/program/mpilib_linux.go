@@ -21,19 +21,17 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	if choice == cmdline.MPIGompi && have == (mpiFolders{}) {
 		return fmt.Errorf("-mpi-lib gompi: gompi's MPI library is not beside this gompirun: build it, with make libmpi")
 	}
-	if choice == cmdline.MPIOwn || choice != cmdline.MPIGompi && wants.mpich || wants.abi && have.abi == "" ||
-		wants.openMPI && (!wants.served || have.openMPI == "") {
+	if choice == cmdline.MPIOwn || choice != cmdline.MPIGompi && wants.kind == mpich ||
+		wants.kind == abi && have[abi] == "" || wants.kind == openMPI && (!wants.served || have[openMPI] == "") {
 		return wants.checkRanksMeet(p, have, size)
 	}
 	if choice != cmdline.MPIGompi {
-		have.mpich = "" // programs of MPICH keep their own library
+		have[mpich] = "" // programs of MPICH keep their own library
 	}
-	folders := []string{have.openMPI, have.mpich, have.abi}
-	switch {
-	case wants.mpich:
-		folders = []string{have.mpich, have.openMPI, have.abi}
-	case wants.abi:
-		folders = []string{have.abi, have.openMPI, have.mpich}
+	folders := have[:]
+	if wants.kind >= 0 {
+		first := have[wants.kind]
+		folders = slices.Insert(slices.Delete(folders, wants.kind, wants.kind+1), 0, first)
 	}
 	folders = slices.DeleteFunc(folders, func(dir string) bool { return dir == "" })
 	if len(folders) == 0 {
@@ -50,14 +48,14 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 // which they do not meet: each would do all the work, as rank 0 of 1. Programs started by a
 // script or a library are not checked.
 func (w *mpiWanted) checkRanksMeet(p *Program, have mpiFolders, size int) error {
-	if size < 2 || !w.openMPI || w.held && !w.linked {
+	if size < 2 || w.kind != openMPI || w.held && !w.linked {
 		return nil
 	}
 	want := "no -mpi-lib own"
 	switch {
 	case !w.served:
-		want = "a program of Open MPI 3 to 5 (" + openMPILib + ")"
-	case have.openMPI == "":
+		want = "a program of Open MPI 3 to 5 (" + kinds[openMPI].lib + ")"
+	case have[openMPI] == "":
 		want = "gompi's library beside this gompirun (make libmpi)"
 	}
 	return fmt.Errorf("%q is linked with Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak: each of %d would be rank 0 of 1; want %s, or Open MPI's mpirun, as in: mpirun -np %d %s",
@@ -85,24 +83,27 @@ func (p *Program) preload(folder string) {
 
 // isMPI returns 1 for an MPI library, 0 for its other names.
 func isMPI(lib string) int {
-	if base := filepath.Base(lib); base == openMPILib || base == mpichLib || base == abiLib {
-		return 1
+	for _, kind := range kinds {
+		if kind.lib == filepath.Base(lib) {
+			return 1
+		}
 	}
 	return 0
 }
 
 // An mpiWanted is the MPI library that a program loads, according to its file.
 type mpiWanted struct {
-	openMPI, mpich, abi bool
-	lib                 string // name of the library
-	served              bool   // gompi has a library of that name
-	linked              bool   // the file itself names it
-	held                bool   // found before LD_LIBRARY_PATH is searched
+	kind   int    // -1 for none
+	lib    string // name of the library
+	served bool   // gompi has a library of that name
+	linked bool   // the file itself names it
+	held   bool   // found before LD_LIBRARY_PATH is searched
 }
 
 // mpiWanted reads the ELF header of p's file, or of its interpreter. Without a linked MPI
 // library, a library in the first search folders counts, as for Python in a conda environment.
 func (p *Program) mpiWanted() (wants mpiWanted) {
+	wants.kind = -1
 	file, script := p.interpreter()
 	if !isFile(file) {
 		return wants // opening other files may block
@@ -121,14 +122,11 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 		first = append(first, filepath.Join(conda, "lib"))
 	}
 	for _, dir := range first {
-		for _, lib := range []string{openMPILib, mpichLib, abiLib} {
-			if !isFile(filepath.Join(dir, lib)) {
-				continue
+		for _, kind := range kinds {
+			if isFile(filepath.Join(dir, kind.lib)) {
+				wants.note(kind.lib)
+				wants.held = true
 			}
-			if wants.lib == "" {
-				wants.note(lib)
-			}
-			wants.held = true
 		}
 	}
 	return wants
@@ -136,14 +134,16 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 
 // note notes a library of a program. The first MPI library counts.
 func (w *mpiWanted) note(lib string) {
-	openMPI, mpich, abi := IsOpenMPI(lib), IsMPICH(lib), IsABI(lib)
-	if w.lib != "" || !openMPI && !mpich && !abi {
+	kind := slices.IndexFunc(isKind[:], func(is func(string) bool) bool { return is(lib) })
+	if w.kind >= 0 || kind < 0 {
 		return
 	}
 	name, version := nameAndVersion(lib)
-	w.lib, w.openMPI, w.mpich, w.abi = lib, openMPI, mpich, abi
-	w.served = mpich || abi || version == openMPIVersion && name != "liboshmem"
+	w.kind, w.lib = kind, lib
+	w.served = kind != openMPI || version == openMPIVersion && name != "liboshmem"
 }
+
+var isKind = [...]func(lib string) bool{openMPI: IsOpenMPI, mpich: IsMPICH, abi: IsABI}
 
 // searchedFirst returns the folders in which the loader looks for a program's libraries before
 // LD_LIBRARY_PATH.
