@@ -10,56 +10,28 @@ type machine struct {
 	kept    []row
 }
 
-// Instructions (DWARF 5, section 7.24). The first three have an operand in their low six bits.
-const (
-	opAdvance        = 0x40
-	opSaved          = 0x80
-	opRestore        = 0xc0
-	opNop            = 0x00
-	opSetLoc         = 0x01
-	opAdvance1       = 0x02
-	opAdvance2       = 0x03
-	opAdvance4       = 0x04
-	opSavedExtended  = 0x05
-	opRestoreExt     = 0x06
-	opUndefined      = 0x07
-	opSameValue      = 0x08
-	opRegister       = 0x09
-	opRemember       = 0x0a
-	opRestoreState   = 0x0b
-	opFrame          = 0x0c
-	opFrameRegister  = 0x0d
-	opFrameOffset    = 0x0e
-	opFrameExpr      = 0x0f
-	opExpression     = 0x10
-	opSavedSigned    = 0x11
-	opFrameSigned    = 0x12
-	opFrameOffSigned = 0x13
-	opValExpression  = 0x16
-	opArgsSize       = 0x2e
-)
-
-// run reports false for an unknown instruction.
+// run runs instructions by their numbers in DWARF 5, section 7.24, some of which have an operand in
+// their low six bits. It reports false for an unknown one.
 func (m *machine) run(code []byte) bool {
 	b := &reader{data: code}
 	for b.at < len(code) && !b.failed {
 		op := byte(b.fixed(1))
 		low := uint64(op & 0x3f)
 		switch op & 0xc0 {
-		case opAdvance:
+		case 0x40: // advance_loc
 			if m.advance(low) {
 				return true
 			}
 			continue
-		case opSaved:
+		case 0x80: // offset
 			m.save(low, int64(b.unsigned()))
 			continue
-		case opRestore:
+		case 0xc0: // restore
 			m.restore(low)
 			continue
 		}
-		if op >= opAdvance1 && op <= opAdvance4 {
-			if m.advance(b.fixed(1 << (op - opAdvance1))) {
+		if op >= 0x02 && op <= 0x04 { // advance_loc1 to 4
+			if m.advance(b.fixed(1 << (op - 0x02))) {
 				return true
 			}
 			continue
@@ -91,50 +63,50 @@ func (m *machine) restore(n uint64) {
 
 func (m *machine) extended(op byte, b *reader) bool {
 	switch op {
-	case opNop:
-	case opSavedExtended:
+	case 0x00: // nop
+	case 0x05: // offset_extended
 		n := b.unsigned()
 		m.save(n, int64(b.unsigned()))
-	case opSavedSigned:
+	case 0x11: // offset_extended_sf
 		n := b.unsigned()
 		m.save(n, b.signed())
-	case opRestoreExt:
+	case 0x06: // restore_extended
 		m.restore(b.unsigned())
-	case opUndefined:
+	case 0x07: // undefined
 		m.row.saved[int(b.unsigned())] = place{}
-	case opSameValue:
+	case 0x08: // same_value
 		delete(m.row.saved, int(b.unsigned()))
-	case opRegister:
+	case 0x09: // register
 		m.row.saved[int(b.unsigned())] = place{}
 		b.unsigned()
-	case opRemember:
+	case 0x0a: // remember_state
 		m.kept = append(m.kept, m.row.clone())
-	case opRestoreState:
+	case 0x0b: // restore_state
 		if len(m.kept) == 0 {
 			return false
 		}
 		m.row, m.kept = m.kept[len(m.kept)-1], m.kept[:len(m.kept)-1]
-	case opFrame:
+	case 0x0c: // def_cfa
 		m.row.cfa = int(b.unsigned())
 		m.row.cfaOffset = int64(b.unsigned())
-	case opFrameSigned:
+	case 0x12: // def_cfa_sf
 		m.row.cfa = int(b.unsigned())
 		m.row.cfaOffset = b.signed() * m.common.dataAlign
-	case opFrameRegister:
+	case 0x0d: // def_cfa_register
 		m.row.cfa = int(b.unsigned())
-	case opFrameOffset:
+	case 0x0e: // def_cfa_offset
 		m.row.cfaOffset = int64(b.unsigned())
-	case opFrameOffSigned:
+	case 0x13: // def_cfa_offset_sf
 		m.row.cfaOffset = b.signed() * m.common.dataAlign
-	case opFrameExpr:
+	case 0x0f: // def_cfa_expression
 		m.row.cfa = -1
 		b.skip(b.unsigned())
-	case opExpression, opValExpression:
+	case 0x10, 0x16: // expression, val_expression
 		m.row.saved[int(b.unsigned())] = place{}
 		b.skip(b.unsigned())
-	case opArgsSize:
+	case 0x2e: // GNU_args_size
 		b.unsigned()
-	default: // opSetLoc, too
+	default: // set_loc, too
 		return false
 	}
 	return true

@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"encoding/binary"
+	"maps"
 	"sort"
 )
 
@@ -66,13 +67,7 @@ type place struct {
 	known  bool
 }
 
-func (r row) clone() row {
-	saved := make(map[int]place, len(r.saved))
-	for n, at := range r.saved {
-		saved[n] = at
-	}
-	return row{r.cfa, r.cfaOffset, saved}
-}
+func (r row) clone() row { return row{r.cfa, r.cfaOffset, maps.Clone(r.saved)} }
 
 // An entry is the instructions of one function in .eh_frame, with its CIE.
 type entry struct {
