@@ -146,7 +146,7 @@ var rules = []rule{
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
-	{"mpirun/internal/failure", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
+	{"mpirun/internal/failure", []string{"internal/cli", "mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/failure", "mpirun/internal/monitor",
 		"mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline",
@@ -163,7 +163,7 @@ var rules = []rule{
 		"internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline",
 		"mpirun/internal/ctl"}},
-	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program",
+	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/launchenv",
 		"mpirun/internal/symbols", "internal/machine"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc",
 		"internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
@@ -247,7 +247,6 @@ func TestModulesStayInTheirPlaces(t *testing.T) {
 		"github.com/spf13/pflag":                     {"internal/cli"},
 		"github.com/NVIDIA/go-nvml":                  {"cudaops/topo/gompi-topo"},
 		"github.com/google/uuid":                     {"internal/boot"},
-		"github.com/libp2p/go-reuseport":             {"mpirun"},
 		"github.com/rogpeppe/go-internal":            {"mpirun"},
 		"gonum.org/v1/gonum":                         {"examples/internal/nn"},
 		"gonum.org/v1/plot":                          {"bench"},

@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"gompi/hostfile"
 	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
@@ -149,15 +149,11 @@ func (j *Job) endedLate(e link.Event) {
 
 // someNames names hosts, and counts those beyond the first few.
 func someNames(hosts []*host) string {
-	const most = 8
-	var names []string
+	var list hostfile.List
 	for _, h := range hosts {
-		names = append(names, h.name)
+		list.Hosts = append(list.Hosts, hostfile.Host{Name: h.name})
 	}
-	if extra := len(names) - most; extra > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more", extra))
-	}
-	return strings.Join(names, ", ")
+	return list.Names()
 }
 
 // ranksText names a host's ranks.

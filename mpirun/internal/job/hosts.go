@@ -80,10 +80,7 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 		}
 		return nil
 	}
-	gpus, cpus := len(host.GPUs), 0
-	for _, core := range host.Cores {
-		cpus += len(core)
-	}
+	gpus, cpus := len(host.GPUs), len(slices.Concat(host.Cores...))
 	switch {
 	case p.Of == "gpu" && gpus == 0:
 		return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", host.Name)

@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"gompi/hostfile"
@@ -410,11 +411,7 @@ func (j *Job) started(h *host, m *ctl.Started) {
 
 // bindingText describes a rank's binding as reported by the kernel.
 func bindingText(cpus []int, cores [][]int) string {
-	all := 0
-	for _, c := range cores {
-		all += len(c)
-	}
-	if len(cpus) == all {
+	if len(cpus) == len(slices.Concat(cores...)) {
 		return "not bound (cpus " + plan.Ranges(cpus) + ")"
 	}
 	return "bound to cpus " + plan.Ranges(cpus)

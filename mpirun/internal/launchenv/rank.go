@@ -105,12 +105,9 @@ func taskCounts(counts []int) string {
 	return strings.Join(parts, ",")
 }
 
+// joined writes numbers with commas between.
 func joined(numbers []int) string {
-	var parts []string
-	for _, n := range numbers {
-		parts = append(parts, strconv.Itoa(n))
-	}
-	return strings.Join(parts, ",")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
 }
 
 // Threads returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to

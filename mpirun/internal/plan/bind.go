@@ -217,16 +217,12 @@ func (p *Plan) unbound() string {
 	case p.Policy.BindTo == BindAuto:
 		asked = "-map-by " + p.Policy.mapText()
 	}
-	names := hostList(len(p.Hosts), func(i int) string {
+	return about(asked+" binds nothing where the cores are not known: ", hostList(len(p.Hosts), func(i int) string {
 		if len(p.Local[i]) == 0 || len(p.Hosts[i].Cores) > 0 {
 			return ""
 		}
 		return p.Hosts[i].Name
-	})
-	if names == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s binds nothing where the cores are not known: %s", asked, names)
+	}), "")
 }
 
 // mapText spells the part of -map-by that implies a binding.
@@ -258,14 +254,11 @@ func (p *Plan) doubled() string {
 		}
 		return fmt.Sprintf("%s has %s%s on %s", h.Name, count(n, "rank"), wanted, count(len(p.Policy.units(h)), what))
 	})
-	if names == "" {
-		return ""
-	}
 	asked := "-bind-to " + how.String()
 	if p.Policy.BindTo == BindAuto {
 		asked = "-map-by " + p.Policy.mapText()
 	}
-	return asked + " makes ranks take turns, which -bind-to none does not: " + names
+	return about(asked+" makes ranks take turns, which -bind-to none does not: ", names, "")
 }
 
 // sharesUnits reports whether two ranks of a host are bound to the same CPU.

@@ -110,7 +110,7 @@ func (p *Plan) far() string {
 	if p.Policy.BindTo != BindGPU {
 		return ""
 	}
-	names := hostList(len(p.Hosts), func(i int) string {
+	return about("-bind-to gpu leaves ranks unbound: ", hostList(len(p.Hosts), func(i int) string {
 		free := slices.ContainsFunc(p.Local[i], func(rank int) bool { return p.Ranks[rank].CPUs == nil })
 		switch h := &p.Hosts[i]; {
 		case !free || len(h.Cores) == 0: // unbound reports it
@@ -119,11 +119,7 @@ func (p *Plan) far() string {
 			return h.Name + " has no GPU"
 		}
 		return p.Hosts[i].Name + " does not tell which cores are near, or ranks may not use them"
-	})
-	if names == "" {
-		return ""
-	}
-	return "-bind-to gpu leaves ranks unbound: " + names
+	}), "")
 }
 
 // exclusive names the hosts where ranks share a GPU that serves a single process.
@@ -131,7 +127,7 @@ func (p *Plan) exclusive() string {
 	if !p.Policy.usesGPUs() {
 		return ""
 	}
-	names := hostList(len(p.Hosts), func(i int) string {
+	shared := hostList(len(p.Hosts), func(i int) string {
 		h, users := &p.Hosts[i], map[int]int{}
 		for _, rank := range p.Local[i] {
 			for _, g := range p.Ranks[rank].GPUs {
@@ -149,11 +145,8 @@ func (p *Plan) exclusive() string {
 		}
 		return fmt.Sprintf("%s (gpu %s)", h.Name, strings.Join(shared, ","))
 	})
-	if names == "" {
-		return ""
-	}
-	return "ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: " + names +
-		"; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them"
+	return about("ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: ", shared,
+		"; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them")
 }
 
 // GPUText names the GPUs of a rank, as the end of a list: ", gpu 0,1"; "" for none.

@@ -22,6 +22,14 @@ func hostList(n int, text func(i int) string) string {
 	return strings.Join(parts, ", ")
 }
 
+// about returns a note on hosts, "" if it names none.
+func about(lead, hosts, rest string) string {
+	if hosts == "" {
+		return ""
+	}
+	return lead + hosts + rest
+}
+
 // slotList returns the number of free slots of each candidate.
 func (m *mapper) slotList(cands []candidate) string {
 	return hostList(len(cands), func(i int) string {
@@ -70,10 +78,7 @@ func (m *mapper) oversubscribed() string {
 		}
 		return fmt.Sprintf("%s has %s on %s", h.Name, count(m.load[i], "rank"), count(n, what))
 	})
-	if over == "" {
-		return ""
-	}
-	return over + " (-nooversubscribe refuses this, -oversubscribe says nothing of it)"
+	return about("", over, " (-nooversubscribe refuses this, -oversubscribe says nothing of it)")
 }
 
 // processors returns the number of ranks that can compute at once on a host, 0 if unknown.

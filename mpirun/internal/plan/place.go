@@ -70,10 +70,7 @@ func (p *Policy) slots(h *Host) int {
 	}
 	n := len(h.Cores)
 	if p.HWThreads {
-		n = 0
-		for _, threads := range h.Cores {
-			n += len(threads)
-		}
+		n = len(allThreads(h.Cores))
 	}
 	if h.Quota > 0 {
 		n = min(n, h.Quota)

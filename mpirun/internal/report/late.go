@@ -224,11 +224,7 @@ func rankNames(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d was", ranks[0])
 	}
-	var names []string
-	for _, r := range ranks {
-		names = append(names, fmt.Sprint(r))
-	}
-	return "ranks " + strings.Join(names, ", ") + " were"
+	return "ranks " + strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", ", ") + " were"
 }
 
 // plain returns the common part of comm's and MPI's names of a function: "reducescatter".

@@ -25,7 +25,7 @@ type Site struct {
 
 var siteColumns = []column[Site]{
 	{"call", "call", "call", func(l *Site) (any, string) { return l.Op, l.Op }},
-	{"called at", "called at", "called at", func(l *Site) (any, string) { return l.Place, dash(l.Place) }},
+	{"called at", "called at", "called at", func(l *Site) (any, string) { return l.Place, cmp.Or(l.Place, "-") }},
 	{"", "ranks", "ranks", func(l *Site) (any, string) { return l.Ranks, fmt.Sprint(l.Ranks) }},
 	{"calls", "calls", "calls", func(l *Site) (any, string) { return l.Calls, fmt.Sprint(l.Calls) }},
 	{"bytes", "bytes", "bytes", func(l *Site) (any, string) { return l.Bytes, Amount(float64(l.Bytes)) }},

@@ -71,13 +71,6 @@ func count(n int, what string) string {
 	return fmt.Sprint(n, " ", what)
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", x) }
 
 // duration writes seconds with three digits.
