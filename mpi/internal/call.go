@@ -15,6 +15,9 @@ type function struct {
 	call func(*Args) error
 	by   kind // of the argument whose error handler is called
 	at   int  // which argument that is
+
+	check func(*Args, int) error // of the object, which is argument of; nil: call checks all
+	of    int
 }
 
 // A kind is a kind of object whose error handlers are called.
@@ -34,11 +37,15 @@ const (
 // Call calls the function with a number, and returns the class of its error, 0 on success.
 func Call(number int, a *Args) abi.Class {
 	f := &functions[number]
-	err := f.call(a)
-	if err == nil {
-		return 0
+	if f.check != nil {
+		if err := f.check(a, f.of); err != nil {
+			return f.raise(a, err)
+		}
 	}
-	return f.raise(a, err)
+	if err := f.call(a); err != nil {
+		return f.raise(a, err)
+	}
+	return 0
 }
 
 // raise calls the error handler for err, and returns its class.

@@ -19,420 +19,420 @@ import (
 
 // functions are those of MPI, by number.
 var functions = [...]function{
-	{"MPI_Abi_get_info", callAbiGetInfo, byNone, 0},
-	{"MPI_Abi_get_fortran_info", callAbiGetFortranInfo, byNone, 0},
-	{"MPI_Abi_set_fortran_info", callAbiSetFortranInfo, byNone, 0},
-	{"MPI_Abi_get_fortran_booleans", callAbiGetFortranBooleans, byNone, 0},
-	{"MPI_Abi_set_fortran_booleans", callAbiSetFortranBooleans, byNone, 0},
-	{"MPI_Get_hw_resource_info", callGetHwResourceInfo, byNone, 0},
-	{"MPI_Abort", callAbort, byComm, 0},
-	{"MPI_Get_processor_name", callGetProcessorName, byNone, 0},
-	{"MPI_Alloc_mem", callAllocMem, byNone, 0},
-	{"MPI_Free_mem", callFreeMem, byNone, 0},
-	{"MPI_Get_address", callGetAddress, byNone, 0},
-	{"MPI_Address", callAddress, byNone, 0},
-	{"MPI_Send", callSend, byComm, 5},
-	{"MPI_Ssend", callSsend, byComm, 5},
-	{"MPI_Rsend", callRsend, byComm, 5},
-	{"MPI_Bsend", callBsend, byComm, 5},
-	{"MPI_Isend", callIsend, byComm, 5},
-	{"MPI_Issend", callIssend, byComm, 5},
-	{"MPI_Irsend", callIrsend, byComm, 5},
-	{"MPI_Ibsend", callIbsend, byComm, 5},
-	{"MPI_Send_init", callSendInit, byComm, 5},
-	{"MPI_Ssend_init", callSsendInit, byComm, 5},
-	{"MPI_Rsend_init", callRsendInit, byComm, 5},
-	{"MPI_Bsend_init", callBsendInit, byComm, 5},
-	{"MPI_Recv", callRecv, byComm, 5},
-	{"MPI_Irecv", callIrecv, byComm, 5},
-	{"MPI_Recv_init", callRecvInit, byComm, 5},
-	{"MPI_Sendrecv", callSendrecv, byComm, 10},
-	{"MPI_Sendrecv_replace", callSendrecvReplace, byComm, 7},
-	{"MPI_Isendrecv", callIsendrecv, byComm, 10},
-	{"MPI_Isendrecv_replace", callIsendrecvReplace, byComm, 7},
-	{"MPI_Probe", callProbe, byComm, 2},
-	{"MPI_Iprobe", callIprobe, byComm, 2},
-	{"MPI_Mprobe", callMprobe, byComm, 2},
-	{"MPI_Improbe", callImprobe, byComm, 2},
-	{"MPI_Mrecv", callMrecv, byNone, 0},
-	{"MPI_Imrecv", callImrecv, byNone, 0},
-	{"MPI_Buffer_attach", callBufferAttach, byNone, 0},
-	{"MPI_Buffer_detach", callBufferDetach, byNone, 0},
-	{"MPI_Buffer_flush", callBufferFlush, byNone, 0},
-	{"MPI_Buffer_iflush", callBufferIflush, byNone, 0},
-	{"MPI_Comm_attach_buffer", callCommAttachBuffer, byComm, 0},
-	{"MPI_Comm_detach_buffer", callCommDetachBuffer, byComm, 0},
-	{"MPI_Comm_flush_buffer", callCommFlushBuffer, byComm, 0},
-	{"MPI_Comm_iflush_buffer", callCommIflushBuffer, byComm, 0},
-	{"MPI_Session_attach_buffer", callSessionAttachBuffer, bySession, 0},
-	{"MPI_Session_detach_buffer", callSessionDetachBuffer, bySession, 0},
-	{"MPI_Session_flush_buffer", callSessionFlushBuffer, bySession, 0},
-	{"MPI_Session_iflush_buffer", callSessionIflushBuffer, bySession, 0},
-	{"MPI_Wait", callWait, byNone, 0},
-	{"MPI_Test", callTest, byNone, 0},
-	{"MPI_Waitall", callWaitall, byNone, 0},
-	{"MPI_Testall", callTestall, byNone, 0},
-	{"MPI_Waitany", callWaitany, byNone, 0},
-	{"MPI_Testany", callTestany, byNone, 0},
-	{"MPI_Waitsome", callWaitsome, byNone, 0},
-	{"MPI_Testsome", callTestsome, byNone, 0},
-	{"MPI_Request_free", callRequestFree, byNone, 0},
-	{"MPI_Request_get_status", callRequestGetStatus, byNone, 0},
-	{"MPI_Request_get_status_all", callRequestGetStatusAll, byNone, 0},
-	{"MPI_Request_get_status_any", callRequestGetStatusAny, byNone, 0},
-	{"MPI_Request_get_status_some", callRequestGetStatusSome, byNone, 0},
-	{"MPI_Cancel", callCancel, byNone, 0},
-	{"MPI_Start", callStart, byNone, 0},
-	{"MPI_Startall", callStartall, byNone, 0},
-	{"MPI_Grequest_start", callGrequestStart, byNone, 0},
-	{"MPI_Grequest_complete", callGrequestComplete, byNone, 0},
-	{"MPI_Get_count", callGetCount, byNone, 0},
-	{"MPI_Get_elements", callGetElements, byNone, 0},
-	{"MPI_Get_elements_x", callGetElementsX, byNone, 0},
-	{"MPI_Status_set_elements", callStatusSetElements, byNone, 0},
-	{"MPI_Status_set_elements_x", callStatusSetElementsX, byNone, 0},
-	{"MPI_Status_set_cancelled", callStatusSetCancelled, byNone, 0},
-	{"MPI_Test_cancelled", callTestCancelled, byNone, 0},
-	{"MPI_Barrier", callBarrier, byComm, 0},
-	{"MPI_Ibarrier", callIbarrier, byComm, 0},
-	{"MPI_Barrier_init", callBarrierInit, byComm, 0},
-	{"MPI_Bcast", callBcast, byComm, 4},
-	{"MPI_Ibcast", callIbcast, byComm, 4},
-	{"MPI_Bcast_init", callBcastInit, byComm, 4},
-	{"MPI_Gather", callGather, byComm, 7},
-	{"MPI_Igather", callIgather, byComm, 7},
-	{"MPI_Gather_init", callGatherInit, byComm, 7},
-	{"MPI_Gatherv", callGatherv, byComm, 8},
-	{"MPI_Igatherv", callIgatherv, byComm, 8},
-	{"MPI_Gatherv_init", callGathervInit, byComm, 8},
-	{"MPI_Scatter", callScatter, byComm, 7},
-	{"MPI_Iscatter", callIscatter, byComm, 7},
-	{"MPI_Scatter_init", callScatterInit, byComm, 7},
-	{"MPI_Scatterv", callScatterv, byComm, 8},
-	{"MPI_Iscatterv", callIscatterv, byComm, 8},
-	{"MPI_Scatterv_init", callScattervInit, byComm, 8},
-	{"MPI_Allgather", callAllgather, byComm, 6},
-	{"MPI_Iallgather", callIallgather, byComm, 6},
-	{"MPI_Allgather_init", callAllgatherInit, byComm, 6},
-	{"MPI_Allgatherv", callAllgatherv, byComm, 7},
-	{"MPI_Iallgatherv", callIallgatherv, byComm, 7},
-	{"MPI_Allgatherv_init", callAllgathervInit, byComm, 7},
-	{"MPI_Alltoall", callAlltoall, byComm, 6},
-	{"MPI_Ialltoall", callIalltoall, byComm, 6},
-	{"MPI_Alltoall_init", callAlltoallInit, byComm, 6},
-	{"MPI_Alltoallv", callAlltoallv, byComm, 8},
-	{"MPI_Ialltoallv", callIalltoallv, byComm, 8},
-	{"MPI_Alltoallv_init", callAlltoallvInit, byComm, 8},
-	{"MPI_Alltoallw", callAlltoallw, byComm, 8},
-	{"MPI_Ialltoallw", callIalltoallw, byComm, 8},
-	{"MPI_Alltoallw_init", callAlltoallwInit, byComm, 8},
-	{"MPI_Reduce", callReduce, byComm, 6},
-	{"MPI_Ireduce", callIreduce, byComm, 6},
-	{"MPI_Reduce_init", callReduceInit, byComm, 6},
-	{"MPI_Allreduce", callAllreduce, byComm, 5},
-	{"MPI_Iallreduce", callIallreduce, byComm, 5},
-	{"MPI_Allreduce_init", callAllreduceInit, byComm, 5},
-	{"MPI_Reduce_scatter", callReduceScatter, byComm, 5},
-	{"MPI_Ireduce_scatter", callIreduceScatter, byComm, 5},
-	{"MPI_Reduce_scatter_init", callReduceScatterInit, byComm, 5},
-	{"MPI_Reduce_scatter_block", callReduceScatterBlock, byComm, 5},
-	{"MPI_Ireduce_scatter_block", callIreduceScatterBlock, byComm, 5},
-	{"MPI_Reduce_scatter_block_init", callReduceScatterBlockInit, byComm, 5},
-	{"MPI_Scan", callScan, byComm, 5},
-	{"MPI_Iscan", callIscan, byComm, 5},
-	{"MPI_Scan_init", callScanInit, byComm, 5},
-	{"MPI_Exscan", callExscan, byComm, 5},
-	{"MPI_Iexscan", callIexscan, byComm, 5},
-	{"MPI_Exscan_init", callExscanInit, byComm, 5},
-	{"MPI_Neighbor_allgather", callNeighborAllgather, byComm, 6},
-	{"MPI_Ineighbor_allgather", callIneighborAllgather, byComm, 6},
-	{"MPI_Neighbor_allgather_init", callNeighborAllgatherInit, byComm, 6},
-	{"MPI_Neighbor_allgatherv", callNeighborAllgatherv, byComm, 7},
-	{"MPI_Ineighbor_allgatherv", callIneighborAllgatherv, byComm, 7},
-	{"MPI_Neighbor_allgatherv_init", callNeighborAllgathervInit, byComm, 7},
-	{"MPI_Neighbor_alltoall", callNeighborAlltoall, byComm, 6},
-	{"MPI_Ineighbor_alltoall", callIneighborAlltoall, byComm, 6},
-	{"MPI_Neighbor_alltoall_init", callNeighborAlltoallInit, byComm, 6},
-	{"MPI_Neighbor_alltoallv", callNeighborAlltoallv, byComm, 8},
-	{"MPI_Ineighbor_alltoallv", callIneighborAlltoallv, byComm, 8},
-	{"MPI_Neighbor_alltoallv_init", callNeighborAlltoallvInit, byComm, 8},
-	{"MPI_Neighbor_alltoallw", callNeighborAlltoallw, byComm, 8},
-	{"MPI_Ineighbor_alltoallw", callIneighborAlltoallw, byComm, 8},
-	{"MPI_Neighbor_alltoallw_init", callNeighborAlltoallwInit, byComm, 8},
-	{"MPI_Reduce_local", callReduceLocal, byNone, 0},
-	{"MPI_Op_create", callOpCreate, byNone, 0},
-	{"MPI_Op_free", callOpFree, byNone, 0},
-	{"MPI_Op_commutative", callOpCommutative, byNone, 0},
-	{"MPI_Type_contiguous", callTypeContiguous, byNone, 0},
-	{"MPI_Type_vector", callTypeVector, byNone, 0},
-	{"MPI_Type_create_hvector", callTypeCreateHvector, byNone, 0},
-	{"MPI_Type_hvector", callTypeHvector, byNone, 0},
-	{"MPI_Type_indexed", callTypeIndexed, byNone, 0},
-	{"MPI_Type_create_hindexed", callTypeCreateHindexed, byNone, 0},
-	{"MPI_Type_hindexed", callTypeHindexed, byNone, 0},
-	{"MPI_Type_create_indexed_block", callTypeCreateIndexedBlock, byNone, 0},
-	{"MPI_Type_create_hindexed_block", callTypeCreateHindexedBlock, byNone, 0},
-	{"MPI_Type_create_struct", callTypeCreateStruct, byNone, 0},
-	{"MPI_Type_struct", callTypeStruct, byNone, 0},
-	{"MPI_Type_create_subarray", callTypeCreateSubarray, byNone, 0},
-	{"MPI_Type_create_darray", callTypeCreateDarray, byNone, 0},
-	{"MPI_Type_create_resized", callTypeCreateResized, byNone, 0},
-	{"MPI_Type_dup", callTypeDup, byNone, 0},
-	{"MPI_Type_create_f90_integer", callTypeCreateF90Integer, byNone, 0},
-	{"MPI_Type_create_f90_real", callTypeCreateF90Real, byNone, 0},
-	{"MPI_Type_create_f90_complex", callTypeCreateF90Complex, byNone, 0},
-	{"MPI_Type_match_size", callTypeMatchSize, byNone, 0},
-	{"MPI_Type_get_value_index", callTypeGetValueIndex, byNone, 0},
-	{"MPI_Type_commit", callTypeCommit, byNone, 0},
-	{"MPI_Type_free", callTypeFree, byNone, 0},
-	{"MPI_Type_size", callTypeSize, byNone, 0},
-	{"MPI_Type_size_x", callTypeSizeX, byNone, 0},
-	{"MPI_Type_get_extent", callTypeGetExtent, byNone, 0},
-	{"MPI_Type_get_extent_x", callTypeGetExtentX, byNone, 0},
-	{"MPI_Type_get_true_extent", callTypeGetTrueExtent, byNone, 0},
-	{"MPI_Type_get_true_extent_x", callTypeGetTrueExtentX, byNone, 0},
-	{"MPI_Type_extent", callTypeExtent, byNone, 0},
-	{"MPI_Type_lb", callTypeLb, byNone, 0},
-	{"MPI_Type_ub", callTypeUb, byNone, 0},
-	{"MPI_Type_get_envelope", callTypeGetEnvelope, byNone, 0},
-	{"MPI_Type_get_contents", callTypeGetContents, byNone, 0},
-	{"MPI_Type_get_name", callTypeGetName, byNone, 0},
-	{"MPI_Type_set_name", callTypeSetName, byNone, 0},
-	{"MPI_Pack", callPack, byComm, 6},
-	{"MPI_Unpack", callUnpack, byComm, 6},
-	{"MPI_Pack_size", callPackSize, byComm, 2},
-	{"MPI_Pack_external", callPackExternal, byNone, 0},
-	{"MPI_Unpack_external", callUnpackExternal, byNone, 0},
-	{"MPI_Pack_external_size", callPackExternalSize, byNone, 0},
-	{"MPI_Group_size", callGroupSize, byNone, 0},
-	{"MPI_Group_rank", callGroupRank, byNone, 0},
-	{"MPI_Group_translate_ranks", callGroupTranslateRanks, byNone, 0},
-	{"MPI_Group_compare", callGroupCompare, byNone, 0},
-	{"MPI_Group_union", callGroupUnion, byNone, 0},
-	{"MPI_Group_intersection", callGroupIntersection, byNone, 0},
-	{"MPI_Group_difference", callGroupDifference, byNone, 0},
-	{"MPI_Group_incl", callGroupIncl, byNone, 0},
-	{"MPI_Group_excl", callGroupExcl, byNone, 0},
-	{"MPI_Group_range_incl", callGroupRangeIncl, byNone, 0},
-	{"MPI_Group_range_excl", callGroupRangeExcl, byNone, 0},
-	{"MPI_Group_free", callGroupFree, byNone, 0},
-	{"MPI_Comm_size", callCommSize, byComm, 0},
-	{"MPI_Comm_rank", callCommRank, byComm, 0},
-	{"MPI_Comm_compare", callCommCompare, byComm, 0},
-	{"MPI_Comm_dup", callCommDup, byComm, 0},
-	{"MPI_Comm_dup_with_info", callCommDupWithInfo, byComm, 0},
-	{"MPI_Comm_idup", callCommIdup, byComm, 0},
-	{"MPI_Comm_idup_with_info", callCommIdupWithInfo, byComm, 0},
-	{"MPI_Comm_create", callCommCreate, byComm, 0},
-	{"MPI_Comm_create_group", callCommCreateGroup, byComm, 0},
-	{"MPI_Comm_create_from_group", callCommCreateFromGroup, byGroup, 0},
-	{"MPI_Comm_split", callCommSplit, byComm, 0},
-	{"MPI_Comm_split_type", callCommSplitType, byComm, 0},
-	{"MPI_Comm_free", callCommFree, byNone, 0},
-	{"MPI_Comm_get_parent", callCommGetParent, byNone, 0},
-	{"MPI_Comm_disconnect", callCommDisconnect, byNone, 0},
-	{"MPI_Comm_group", callCommGroup, byComm, 0},
-	{"MPI_Comm_test_inter", callCommTestInter, byComm, 0},
-	{"MPI_Comm_remote_size", callCommRemoteSize, byComm, 0},
-	{"MPI_Comm_remote_group", callCommRemoteGroup, byComm, 0},
-	{"MPI_Intercomm_create", callIntercommCreate, byComm, 0},
-	{"MPI_Intercomm_create_from_groups", callIntercommCreateFromGroups, byGroup, 0},
-	{"MPI_Intercomm_merge", callIntercommMerge, byComm, 0},
-	{"MPI_Comm_set_name", callCommSetName, byComm, 0},
-	{"MPI_Comm_get_name", callCommGetName, byComm, 0},
-	{"MPI_Comm_set_info", callCommSetInfo, byComm, 0},
-	{"MPI_Comm_get_info", callCommGetInfo, byComm, 0},
-	{"MPI_Comm_revoke", callCommRevoke, byComm, 0},
-	{"MPI_Comm_is_revoked", callCommIsRevoked, byComm, 0},
-	{"MPI_Comm_shrink", callCommShrink, byComm, 0},
-	{"MPI_Comm_ishrink", callCommIshrink, byComm, 0},
-	{"MPI_Comm_agree", callCommAgree, byComm, 0},
-	{"MPI_Comm_iagree", callCommIagree, byComm, 0},
-	{"MPI_Comm_get_failed", callCommGetFailed, byComm, 0},
-	{"MPI_Comm_ack_failed", callCommAckFailed, byComm, 0},
-	{"MPI_Comm_failure_ack", callCommFailureAck, byComm, 0},
-	{"MPI_Comm_failure_get_acked", callCommFailureGetAcked, byComm, 0},
-	{"MPI_Comm_create_keyval", callCommCreateKeyval, byNone, 0},
-	{"MPI_Comm_free_keyval", callCommFreeKeyval, byNone, 0},
-	{"MPI_Comm_set_attr", callCommSetAttr, byComm, 0},
-	{"MPI_Comm_get_attr", callCommGetAttr, byComm, 0},
-	{"MPI_Comm_delete_attr", callCommDeleteAttr, byComm, 0},
-	{"MPI_Keyval_create", callKeyvalCreate, byNone, 0},
-	{"MPI_Keyval_free", callKeyvalFree, byNone, 0},
-	{"MPI_Attr_put", callAttrPut, byComm, 0},
-	{"MPI_Attr_get", callAttrGet, byComm, 0},
-	{"MPI_Attr_delete", callAttrDelete, byComm, 0},
-	{"MPI_Type_create_keyval", callTypeCreateKeyval, byNone, 0},
-	{"MPI_Type_free_keyval", callTypeFreeKeyval, byNone, 0},
-	{"MPI_Type_set_attr", callTypeSetAttr, byNone, 0},
-	{"MPI_Type_get_attr", callTypeGetAttr, byNone, 0},
-	{"MPI_Type_delete_attr", callTypeDeleteAttr, byNone, 0},
-	{"MPI_Cart_create", callCartCreate, byComm, 0},
-	{"MPI_Cart_sub", callCartSub, byComm, 0},
-	{"MPI_Cart_get", callCartGet, byComm, 0},
-	{"MPI_Cart_coords", callCartCoords, byComm, 0},
-	{"MPI_Cart_rank", callCartRank, byComm, 0},
-	{"MPI_Cart_shift", callCartShift, byComm, 0},
-	{"MPI_Cart_map", callCartMap, byComm, 0},
-	{"MPI_Cartdim_get", callCartdimGet, byComm, 0},
-	{"MPI_Dims_create", callDimsCreate, byNone, 0},
-	{"MPI_Graph_create", callGraphCreate, byComm, 0},
-	{"MPI_Graph_get", callGraphGet, byComm, 0},
-	{"MPI_Graph_map", callGraphMap, byComm, 0},
-	{"MPI_Graph_neighbors", callGraphNeighbors, byComm, 0},
-	{"MPI_Graph_neighbors_count", callGraphNeighborsCount, byComm, 0},
-	{"MPI_Graphdims_get", callGraphdimsGet, byComm, 0},
-	{"MPI_Dist_graph_create", callDistGraphCreate, byComm, 0},
-	{"MPI_Dist_graph_create_adjacent", callDistGraphCreateAdjacent, byComm, 0},
-	{"MPI_Dist_graph_neighbors", callDistGraphNeighbors, byComm, 0},
-	{"MPI_Dist_graph_neighbors_count", callDistGraphNeighborsCount, byComm, 0},
-	{"MPI_Topo_test", callTopoTest, byComm, 0},
-	{"MPI_Session_init", callSessionInit, byErrhandler, 1},
-	{"MPI_Session_finalize", callSessionFinalize, bySession, 0},
-	{"MPI_Session_get_num_psets", callSessionGetNumPsets, bySession, 0},
-	{"MPI_Session_get_nth_pset", callSessionGetNthPset, bySession, 0},
-	{"MPI_Session_get_pset_info", callSessionGetPsetInfo, bySession, 0},
-	{"MPI_Session_get_info", callSessionGetInfo, bySession, 0},
-	{"MPI_Session_set_info", callSessionSetInfo, bySession, 0},
-	{"MPI_Session_create_errhandler", callSessionCreateErrhandler, byNone, 0},
-	{"MPI_Session_set_errhandler", callSessionSetErrhandler, bySession, 0},
-	{"MPI_Session_get_errhandler", callSessionGetErrhandler, bySession, 0},
-	{"MPI_Session_call_errhandler", callSessionCallErrhandler, bySession, 0},
-	{"MPI_Group_from_session_pset", callGroupFromSessionPset, bySession, 0},
-	{"MPI_Win_create", callWinCreate, byComm, 4},
-	{"MPI_Win_allocate", callWinAllocate, byComm, 3},
-	{"MPI_Win_allocate_shared", callWinAllocateShared, byComm, 3},
-	{"MPI_Win_shared_query", callWinSharedQuery, byWin, 0},
-	{"MPI_Win_create_dynamic", callWinCreateDynamic, byComm, 1},
-	{"MPI_Win_attach", callWinAttach, byWin, 0},
-	{"MPI_Win_detach", callWinDetach, byWin, 0},
-	{"MPI_Win_free", callWinFree, byWin, 0},
-	{"MPI_Win_get_group", callWinGetGroup, byWin, 0},
-	{"MPI_Win_set_info", callWinSetInfo, byWin, 0},
-	{"MPI_Win_get_info", callWinGetInfo, byWin, 0},
-	{"MPI_Win_set_name", callWinSetName, byWin, 0},
-	{"MPI_Win_get_name", callWinGetName, byWin, 0},
-	{"MPI_Win_create_keyval", callWinCreateKeyval, byNone, 0},
-	{"MPI_Win_free_keyval", callWinFreeKeyval, byNone, 0},
-	{"MPI_Win_set_attr", callWinSetAttr, byWin, 0},
-	{"MPI_Win_get_attr", callWinGetAttr, byWin, 0},
-	{"MPI_Win_delete_attr", callWinDeleteAttr, byWin, 0},
-	{"MPI_Win_create_errhandler", callWinCreateErrhandler, byNone, 0},
-	{"MPI_Win_set_errhandler", callWinSetErrhandler, byWin, 0},
-	{"MPI_Win_get_errhandler", callWinGetErrhandler, byWin, 0},
-	{"MPI_Win_call_errhandler", callWinCallErrhandler, byWin, 0},
-	{"MPI_Put", callPut, byWin, 7},
-	{"MPI_Get", callGet, byWin, 7},
-	{"MPI_Accumulate", callAccumulate, byWin, 8},
-	{"MPI_Get_accumulate", callGetAccumulate, byWin, 11},
-	{"MPI_Fetch_and_op", callFetchAndOp, byWin, 6},
-	{"MPI_Compare_and_swap", callCompareAndSwap, byWin, 6},
-	{"MPI_Rput", callRput, byWin, 7},
-	{"MPI_Rget", callRget, byWin, 7},
-	{"MPI_Raccumulate", callRaccumulate, byWin, 8},
-	{"MPI_Rget_accumulate", callRgetAccumulate, byWin, 11},
-	{"MPI_Win_fence", callWinFence, byWin, 1},
-	{"MPI_Win_start", callWinStart, byWin, 2},
-	{"MPI_Win_complete", callWinComplete, byWin, 0},
-	{"MPI_Win_post", callWinPost, byWin, 2},
-	{"MPI_Win_wait", callWinWait, byWin, 0},
-	{"MPI_Win_test", callWinTest, byWin, 0},
-	{"MPI_Win_lock", callWinLock, byWin, 3},
-	{"MPI_Win_unlock", callWinUnlock, byWin, 1},
-	{"MPI_Win_lock_all", callWinLockAll, byWin, 1},
-	{"MPI_Win_unlock_all", callWinUnlockAll, byWin, 0},
-	{"MPI_Win_flush", callWinFlush, byWin, 1},
-	{"MPI_Win_flush_all", callWinFlushAll, byWin, 0},
-	{"MPI_Win_flush_local", callWinFlushLocal, byWin, 1},
-	{"MPI_Win_flush_local_all", callWinFlushLocalAll, byWin, 0},
-	{"MPI_Win_sync", callWinSync, byWin, 0},
-	{"MPI_File_open", callFileOpen, byNoFile, 0},
-	{"MPI_File_close", callFileClose, byFile, 0},
-	{"MPI_File_delete", callFileDelete, byNoFile, 0},
-	{"MPI_File_set_size", callFileSetSize, byFile, 0},
-	{"MPI_File_preallocate", callFilePreallocate, byFile, 0},
-	{"MPI_File_get_size", callFileGetSize, byFile, 0},
-	{"MPI_File_get_group", callFileGetGroup, byFile, 0},
-	{"MPI_File_get_amode", callFileGetAmode, byFile, 0},
-	{"MPI_File_set_info", callFileSetInfo, byFile, 0},
-	{"MPI_File_get_info", callFileGetInfo, byFile, 0},
-	{"MPI_File_set_view", callFileSetView, byFile, 0},
-	{"MPI_File_get_view", callFileGetView, byFile, 0},
-	{"MPI_File_get_type_extent", callFileGetTypeExtent, byFile, 0},
-	{"MPI_File_set_atomicity", callFileSetAtomicity, byFile, 0},
-	{"MPI_File_get_atomicity", callFileGetAtomicity, byFile, 0},
-	{"MPI_File_sync", callFileSync, byFile, 0},
-	{"MPI_File_seek", callFileSeek, byFile, 0},
-	{"MPI_File_get_position", callFileGetPosition, byFile, 0},
-	{"MPI_File_get_byte_offset", callFileGetByteOffset, byFile, 0},
-	{"MPI_File_seek_shared", callFileSeekShared, byFile, 0},
-	{"MPI_File_get_position_shared", callFileGetPositionShared, byFile, 0},
-	{"MPI_File_read_at", callFileReadAt, byFile, 0},
-	{"MPI_File_read_at_all", callFileReadAtAll, byFile, 0},
-	{"MPI_File_read", callFileRead, byFile, 0},
-	{"MPI_File_read_all", callFileReadAll, byFile, 0},
-	{"MPI_File_read_shared", callFileReadShared, byFile, 0},
-	{"MPI_File_read_ordered", callFileReadOrdered, byFile, 0},
-	{"MPI_File_iread_at", callFileIreadAt, byFile, 0},
-	{"MPI_File_iread_at_all", callFileIreadAtAll, byFile, 0},
-	{"MPI_File_iread", callFileIread, byFile, 0},
-	{"MPI_File_iread_all", callFileIreadAll, byFile, 0},
-	{"MPI_File_iread_shared", callFileIreadShared, byFile, 0},
-	{"MPI_File_read_at_all_begin", callFileReadAtAllBegin, byFile, 0},
-	{"MPI_File_read_at_all_end", callFileReadAtAllEnd, byFile, 0},
-	{"MPI_File_read_all_begin", callFileReadAllBegin, byFile, 0},
-	{"MPI_File_read_all_end", callFileReadAllEnd, byFile, 0},
-	{"MPI_File_read_ordered_begin", callFileReadOrderedBegin, byFile, 0},
-	{"MPI_File_read_ordered_end", callFileReadOrderedEnd, byFile, 0},
-	{"MPI_File_write_at", callFileWriteAt, byFile, 0},
-	{"MPI_File_write_at_all", callFileWriteAtAll, byFile, 0},
-	{"MPI_File_write", callFileWrite, byFile, 0},
-	{"MPI_File_write_all", callFileWriteAll, byFile, 0},
-	{"MPI_File_write_shared", callFileWriteShared, byFile, 0},
-	{"MPI_File_write_ordered", callFileWriteOrdered, byFile, 0},
-	{"MPI_File_iwrite_at", callFileIwriteAt, byFile, 0},
-	{"MPI_File_iwrite_at_all", callFileIwriteAtAll, byFile, 0},
-	{"MPI_File_iwrite", callFileIwrite, byFile, 0},
-	{"MPI_File_iwrite_all", callFileIwriteAll, byFile, 0},
-	{"MPI_File_iwrite_shared", callFileIwriteShared, byFile, 0},
-	{"MPI_File_write_at_all_begin", callFileWriteAtAllBegin, byFile, 0},
-	{"MPI_File_write_at_all_end", callFileWriteAtAllEnd, byFile, 0},
-	{"MPI_File_write_all_begin", callFileWriteAllBegin, byFile, 0},
-	{"MPI_File_write_all_end", callFileWriteAllEnd, byFile, 0},
-	{"MPI_File_write_ordered_begin", callFileWriteOrderedBegin, byFile, 0},
-	{"MPI_File_write_ordered_end", callFileWriteOrderedEnd, byFile, 0},
-	{"MPI_File_create_errhandler", callFileCreateErrhandler, byNoFile, 0},
-	{"MPI_File_set_errhandler", callFileSetErrhandler, byFile, 0},
-	{"MPI_File_get_errhandler", callFileGetErrhandler, byFile, 0},
-	{"MPI_File_call_errhandler", callFileCallErrhandler, byFile, 0},
-	{"MPI_Register_datarep", callRegisterDatarep, byNoFile, 0},
-	{"MPI_Comm_create_errhandler", callCommCreateErrhandler, byNone, 0},
-	{"MPI_Comm_set_errhandler", callCommSetErrhandler, byComm, 0},
-	{"MPI_Comm_get_errhandler", callCommGetErrhandler, byComm, 0},
-	{"MPI_Comm_call_errhandler", callCommCallErrhandler, byComm, 0},
-	{"MPI_Errhandler_create", callErrhandlerCreate, byNone, 0},
-	{"MPI_Errhandler_set", callErrhandlerSet, byComm, 0},
-	{"MPI_Errhandler_get", callErrhandlerGet, byComm, 0},
-	{"MPI_Errhandler_free", callErrhandlerFree, byNone, 0},
-	{"MPI_Error_class", callErrorClass, byNone, 0},
-	{"MPI_Error_string", callErrorString, byNone, 0},
-	{"MPI_Add_error_class", callAddErrorClass, byNone, 0},
-	{"MPI_Add_error_code", callAddErrorCode, byNone, 0},
-	{"MPI_Add_error_string", callAddErrorString, byNone, 0},
-	{"MPI_Remove_error_class", callRemoveErrorClass, byNone, 0},
-	{"MPI_Remove_error_code", callRemoveErrorCode, byNone, 0},
-	{"MPI_Remove_error_string", callRemoveErrorString, byNone, 0},
-	{"MPI_Info_create", callInfoCreate, byNone, 0},
-	{"MPI_Info_create_env", callInfoCreateEnv, byNone, 0},
-	{"MPI_Info_dup", callInfoDup, byNone, 0},
-	{"MPI_Info_free", callInfoFree, byNone, 0},
-	{"MPI_Info_set", callInfoSet, byNone, 0},
-	{"MPI_Info_delete", callInfoDelete, byNone, 0},
-	{"MPI_Info_get", callInfoGet, byNone, 0},
-	{"MPI_Info_get_string", callInfoGetString, byNone, 0},
-	{"MPI_Info_get_valuelen", callInfoGetValuelen, byNone, 0},
-	{"MPI_Info_get_nkeys", callInfoGetNkeys, byNone, 0},
-	{"MPI_Info_get_nthkey", callInfoGetNthkey, byNone, 0},
+	{"MPI_Abi_get_info", callAbiGetInfo, byNone, 0, nil, 0},
+	{"MPI_Abi_get_fortran_info", callAbiGetFortranInfo, byNone, 0, nil, 0},
+	{"MPI_Abi_set_fortran_info", callAbiSetFortranInfo, byNone, 0, nil, 0},
+	{"MPI_Abi_get_fortran_booleans", callAbiGetFortranBooleans, byNone, 0, nil, 0},
+	{"MPI_Abi_set_fortran_booleans", callAbiSetFortranBooleans, byNone, 0, nil, 0},
+	{"MPI_Get_hw_resource_info", callGetHwResourceInfo, byNone, 0, nil, 0},
+	{"MPI_Abort", callAbort, byComm, 0, nil, 0},
+	{"MPI_Get_processor_name", callGetProcessorName, byNone, 0, nil, 0},
+	{"MPI_Alloc_mem", callAllocMem, byNone, 0, nil, 0},
+	{"MPI_Free_mem", callFreeMem, byNone, 0, nil, 0},
+	{"MPI_Get_address", callGetAddress, byNone, 0, nil, 0},
+	{"MPI_Address", callAddress, byNone, 0, nil, 0},
+	{"MPI_Send", callSend, byComm, 5, nil, 0},
+	{"MPI_Ssend", callSsend, byComm, 5, nil, 0},
+	{"MPI_Rsend", callRsend, byComm, 5, nil, 0},
+	{"MPI_Bsend", callBsend, byComm, 5, nil, 0},
+	{"MPI_Isend", callIsend, byComm, 5, nil, 0},
+	{"MPI_Issend", callIssend, byComm, 5, nil, 0},
+	{"MPI_Irsend", callIrsend, byComm, 5, nil, 0},
+	{"MPI_Ibsend", callIbsend, byComm, 5, nil, 0},
+	{"MPI_Send_init", callSendInit, byComm, 5, nil, 0},
+	{"MPI_Ssend_init", callSsendInit, byComm, 5, nil, 0},
+	{"MPI_Rsend_init", callRsendInit, byComm, 5, nil, 0},
+	{"MPI_Bsend_init", callBsendInit, byComm, 5, nil, 0},
+	{"MPI_Recv", callRecv, byComm, 5, nil, 0},
+	{"MPI_Irecv", callIrecv, byComm, 5, nil, 0},
+	{"MPI_Recv_init", callRecvInit, byComm, 5, nil, 0},
+	{"MPI_Sendrecv", callSendrecv, byComm, 10, nil, 0},
+	{"MPI_Sendrecv_replace", callSendrecvReplace, byComm, 7, nil, 0},
+	{"MPI_Isendrecv", callIsendrecv, byComm, 10, nil, 0},
+	{"MPI_Isendrecv_replace", callIsendrecvReplace, byComm, 7, nil, 0},
+	{"MPI_Probe", callProbe, byComm, 2, nil, 0},
+	{"MPI_Iprobe", callIprobe, byComm, 2, nil, 0},
+	{"MPI_Mprobe", callMprobe, byComm, 2, nil, 0},
+	{"MPI_Improbe", callImprobe, byComm, 2, nil, 0},
+	{"MPI_Mrecv", callMrecv, byNone, 0, nil, 0},
+	{"MPI_Imrecv", callImrecv, byNone, 0, nil, 0},
+	{"MPI_Buffer_attach", callBufferAttach, byNone, 0, nil, 0},
+	{"MPI_Buffer_detach", callBufferDetach, byNone, 0, nil, 0},
+	{"MPI_Buffer_flush", callBufferFlush, byNone, 0, nil, 0},
+	{"MPI_Buffer_iflush", callBufferIflush, byNone, 0, nil, 0},
+	{"MPI_Comm_attach_buffer", callCommAttachBuffer, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_detach_buffer", callCommDetachBuffer, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_flush_buffer", callCommFlushBuffer, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_iflush_buffer", callCommIflushBuffer, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Session_attach_buffer", callSessionAttachBuffer, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_detach_buffer", callSessionDetachBuffer, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_flush_buffer", callSessionFlushBuffer, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_iflush_buffer", callSessionIflushBuffer, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Wait", callWait, byNone, 0, nil, 0},
+	{"MPI_Test", callTest, byNone, 0, nil, 0},
+	{"MPI_Waitall", callWaitall, byNone, 0, nil, 0},
+	{"MPI_Testall", callTestall, byNone, 0, nil, 0},
+	{"MPI_Waitany", callWaitany, byNone, 0, nil, 0},
+	{"MPI_Testany", callTestany, byNone, 0, nil, 0},
+	{"MPI_Waitsome", callWaitsome, byNone, 0, nil, 0},
+	{"MPI_Testsome", callTestsome, byNone, 0, nil, 0},
+	{"MPI_Request_free", callRequestFree, byNone, 0, nil, 0},
+	{"MPI_Request_get_status", callRequestGetStatus, byNone, 0, nil, 0},
+	{"MPI_Request_get_status_all", callRequestGetStatusAll, byNone, 0, nil, 0},
+	{"MPI_Request_get_status_any", callRequestGetStatusAny, byNone, 0, nil, 0},
+	{"MPI_Request_get_status_some", callRequestGetStatusSome, byNone, 0, nil, 0},
+	{"MPI_Cancel", callCancel, byNone, 0, nil, 0},
+	{"MPI_Start", callStart, byNone, 0, nil, 0},
+	{"MPI_Startall", callStartall, byNone, 0, nil, 0},
+	{"MPI_Grequest_start", callGrequestStart, byNone, 0, nil, 0},
+	{"MPI_Grequest_complete", callGrequestComplete, byNone, 0, nil, 0},
+	{"MPI_Get_count", callGetCount, byNone, 0, nil, 0},
+	{"MPI_Get_elements", callGetElements, byNone, 0, nil, 0},
+	{"MPI_Get_elements_x", callGetElementsX, byNone, 0, nil, 0},
+	{"MPI_Status_set_elements", callStatusSetElements, byNone, 0, nil, 0},
+	{"MPI_Status_set_elements_x", callStatusSetElementsX, byNone, 0, nil, 0},
+	{"MPI_Status_set_cancelled", callStatusSetCancelled, byNone, 0, nil, 0},
+	{"MPI_Test_cancelled", callTestCancelled, byNone, 0, nil, 0},
+	{"MPI_Barrier", callBarrier, byComm, 0, nil, 0},
+	{"MPI_Ibarrier", callIbarrier, byComm, 0, nil, 0},
+	{"MPI_Barrier_init", callBarrierInit, byComm, 0, nil, 0},
+	{"MPI_Bcast", callBcast, byComm, 4, nil, 0},
+	{"MPI_Ibcast", callIbcast, byComm, 4, nil, 0},
+	{"MPI_Bcast_init", callBcastInit, byComm, 4, nil, 0},
+	{"MPI_Gather", callGather, byComm, 7, nil, 0},
+	{"MPI_Igather", callIgather, byComm, 7, nil, 0},
+	{"MPI_Gather_init", callGatherInit, byComm, 7, nil, 0},
+	{"MPI_Gatherv", callGatherv, byComm, 8, nil, 0},
+	{"MPI_Igatherv", callIgatherv, byComm, 8, nil, 0},
+	{"MPI_Gatherv_init", callGathervInit, byComm, 8, nil, 0},
+	{"MPI_Scatter", callScatter, byComm, 7, nil, 0},
+	{"MPI_Iscatter", callIscatter, byComm, 7, nil, 0},
+	{"MPI_Scatter_init", callScatterInit, byComm, 7, nil, 0},
+	{"MPI_Scatterv", callScatterv, byComm, 8, nil, 0},
+	{"MPI_Iscatterv", callIscatterv, byComm, 8, nil, 0},
+	{"MPI_Scatterv_init", callScattervInit, byComm, 8, nil, 0},
+	{"MPI_Allgather", callAllgather, byComm, 6, nil, 0},
+	{"MPI_Iallgather", callIallgather, byComm, 6, nil, 0},
+	{"MPI_Allgather_init", callAllgatherInit, byComm, 6, nil, 0},
+	{"MPI_Allgatherv", callAllgatherv, byComm, 7, nil, 0},
+	{"MPI_Iallgatherv", callIallgatherv, byComm, 7, nil, 0},
+	{"MPI_Allgatherv_init", callAllgathervInit, byComm, 7, nil, 0},
+	{"MPI_Alltoall", callAlltoall, byComm, 6, nil, 0},
+	{"MPI_Ialltoall", callIalltoall, byComm, 6, nil, 0},
+	{"MPI_Alltoall_init", callAlltoallInit, byComm, 6, nil, 0},
+	{"MPI_Alltoallv", callAlltoallv, byComm, 8, nil, 0},
+	{"MPI_Ialltoallv", callIalltoallv, byComm, 8, nil, 0},
+	{"MPI_Alltoallv_init", callAlltoallvInit, byComm, 8, nil, 0},
+	{"MPI_Alltoallw", callAlltoallw, byComm, 8, nil, 0},
+	{"MPI_Ialltoallw", callIalltoallw, byComm, 8, nil, 0},
+	{"MPI_Alltoallw_init", callAlltoallwInit, byComm, 8, nil, 0},
+	{"MPI_Reduce", callReduce, byComm, 6, nil, 0},
+	{"MPI_Ireduce", callIreduce, byComm, 6, nil, 0},
+	{"MPI_Reduce_init", callReduceInit, byComm, 6, nil, 0},
+	{"MPI_Allreduce", callAllreduce, byComm, 5, nil, 0},
+	{"MPI_Iallreduce", callIallreduce, byComm, 5, nil, 0},
+	{"MPI_Allreduce_init", callAllreduceInit, byComm, 5, nil, 0},
+	{"MPI_Reduce_scatter", callReduceScatter, byComm, 5, nil, 0},
+	{"MPI_Ireduce_scatter", callIreduceScatter, byComm, 5, nil, 0},
+	{"MPI_Reduce_scatter_init", callReduceScatterInit, byComm, 5, nil, 0},
+	{"MPI_Reduce_scatter_block", callReduceScatterBlock, byComm, 5, nil, 0},
+	{"MPI_Ireduce_scatter_block", callIreduceScatterBlock, byComm, 5, nil, 0},
+	{"MPI_Reduce_scatter_block_init", callReduceScatterBlockInit, byComm, 5, nil, 0},
+	{"MPI_Scan", callScan, byComm, 5, nil, 0},
+	{"MPI_Iscan", callIscan, byComm, 5, nil, 0},
+	{"MPI_Scan_init", callScanInit, byComm, 5, nil, 0},
+	{"MPI_Exscan", callExscan, byComm, 5, nil, 0},
+	{"MPI_Iexscan", callIexscan, byComm, 5, nil, 0},
+	{"MPI_Exscan_init", callExscanInit, byComm, 5, nil, 0},
+	{"MPI_Neighbor_allgather", callNeighborAllgather, byComm, 6, nil, 0},
+	{"MPI_Ineighbor_allgather", callIneighborAllgather, byComm, 6, nil, 0},
+	{"MPI_Neighbor_allgather_init", callNeighborAllgatherInit, byComm, 6, nil, 0},
+	{"MPI_Neighbor_allgatherv", callNeighborAllgatherv, byComm, 7, nil, 0},
+	{"MPI_Ineighbor_allgatherv", callIneighborAllgatherv, byComm, 7, nil, 0},
+	{"MPI_Neighbor_allgatherv_init", callNeighborAllgathervInit, byComm, 7, nil, 0},
+	{"MPI_Neighbor_alltoall", callNeighborAlltoall, byComm, 6, nil, 0},
+	{"MPI_Ineighbor_alltoall", callIneighborAlltoall, byComm, 6, nil, 0},
+	{"MPI_Neighbor_alltoall_init", callNeighborAlltoallInit, byComm, 6, nil, 0},
+	{"MPI_Neighbor_alltoallv", callNeighborAlltoallv, byComm, 8, nil, 0},
+	{"MPI_Ineighbor_alltoallv", callIneighborAlltoallv, byComm, 8, nil, 0},
+	{"MPI_Neighbor_alltoallv_init", callNeighborAlltoallvInit, byComm, 8, nil, 0},
+	{"MPI_Neighbor_alltoallw", callNeighborAlltoallw, byComm, 8, nil, 0},
+	{"MPI_Ineighbor_alltoallw", callIneighborAlltoallw, byComm, 8, nil, 0},
+	{"MPI_Neighbor_alltoallw_init", callNeighborAlltoallwInit, byComm, 8, nil, 0},
+	{"MPI_Reduce_local", callReduceLocal, byNone, 0, nil, 0},
+	{"MPI_Op_create", callOpCreate, byNone, 0, nil, 0},
+	{"MPI_Op_free", callOpFree, byNone, 0, nil, 0},
+	{"MPI_Op_commutative", callOpCommutative, byNone, 0, nil, 0},
+	{"MPI_Type_contiguous", callTypeContiguous, byNone, 0, nil, 0},
+	{"MPI_Type_vector", callTypeVector, byNone, 0, nil, 0},
+	{"MPI_Type_create_hvector", callTypeCreateHvector, byNone, 0, nil, 0},
+	{"MPI_Type_hvector", callTypeHvector, byNone, 0, nil, 0},
+	{"MPI_Type_indexed", callTypeIndexed, byNone, 0, nil, 0},
+	{"MPI_Type_create_hindexed", callTypeCreateHindexed, byNone, 0, nil, 0},
+	{"MPI_Type_hindexed", callTypeHindexed, byNone, 0, nil, 0},
+	{"MPI_Type_create_indexed_block", callTypeCreateIndexedBlock, byNone, 0, nil, 0},
+	{"MPI_Type_create_hindexed_block", callTypeCreateHindexedBlock, byNone, 0, nil, 0},
+	{"MPI_Type_create_struct", callTypeCreateStruct, byNone, 0, nil, 0},
+	{"MPI_Type_struct", callTypeStruct, byNone, 0, nil, 0},
+	{"MPI_Type_create_subarray", callTypeCreateSubarray, byNone, 0, nil, 0},
+	{"MPI_Type_create_darray", callTypeCreateDarray, byNone, 0, nil, 0},
+	{"MPI_Type_create_resized", callTypeCreateResized, byNone, 0, nil, 0},
+	{"MPI_Type_dup", callTypeDup, byNone, 0, nil, 0},
+	{"MPI_Type_create_f90_integer", callTypeCreateF90Integer, byNone, 0, nil, 0},
+	{"MPI_Type_create_f90_real", callTypeCreateF90Real, byNone, 0, nil, 0},
+	{"MPI_Type_create_f90_complex", callTypeCreateF90Complex, byNone, 0, nil, 0},
+	{"MPI_Type_match_size", callTypeMatchSize, byNone, 0, nil, 0},
+	{"MPI_Type_get_value_index", callTypeGetValueIndex, byNone, 0, nil, 0},
+	{"MPI_Type_commit", callTypeCommit, byNone, 0, nil, 0},
+	{"MPI_Type_free", callTypeFree, byNone, 0, nil, 0},
+	{"MPI_Type_size", callTypeSize, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_size_x", callTypeSizeX, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_extent", callTypeGetExtent, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_extent_x", callTypeGetExtentX, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_true_extent", callTypeGetTrueExtent, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_true_extent_x", callTypeGetTrueExtentX, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_extent", callTypeExtent, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_lb", callTypeLb, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_ub", callTypeUb, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_envelope", callTypeGetEnvelope, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_contents", callTypeGetContents, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_name", callTypeGetName, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_set_name", callTypeSetName, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Pack", callPack, byComm, 6, (*Args).checkComm, 6},
+	{"MPI_Unpack", callUnpack, byComm, 6, (*Args).checkComm, 6},
+	{"MPI_Pack_size", callPackSize, byComm, 2, (*Args).checkComm, 2},
+	{"MPI_Pack_external", callPackExternal, byNone, 0, nil, 0},
+	{"MPI_Unpack_external", callUnpackExternal, byNone, 0, nil, 0},
+	{"MPI_Pack_external_size", callPackExternalSize, byNone, 0, nil, 0},
+	{"MPI_Group_size", callGroupSize, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_rank", callGroupRank, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_translate_ranks", callGroupTranslateRanks, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_compare", callGroupCompare, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_union", callGroupUnion, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_intersection", callGroupIntersection, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_difference", callGroupDifference, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_incl", callGroupIncl, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_excl", callGroupExcl, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_range_incl", callGroupRangeIncl, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_range_excl", callGroupRangeExcl, byNone, 0, (*Args).checkGroup, 0},
+	{"MPI_Group_free", callGroupFree, byNone, 0, nil, 0},
+	{"MPI_Comm_size", callCommSize, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_rank", callCommRank, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_compare", callCommCompare, byComm, 0, nil, 0},
+	{"MPI_Comm_dup", callCommDup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_dup_with_info", callCommDupWithInfo, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_idup", callCommIdup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_idup_with_info", callCommIdupWithInfo, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_create", callCommCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_create_group", callCommCreateGroup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_create_from_group", callCommCreateFromGroup, byGroup, 0, (*Args).checkGroup, 0},
+	{"MPI_Comm_split", callCommSplit, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_split_type", callCommSplitType, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_free", callCommFree, byNone, 0, nil, 0},
+	{"MPI_Comm_get_parent", callCommGetParent, byNone, 0, nil, 0},
+	{"MPI_Comm_disconnect", callCommDisconnect, byNone, 0, nil, 0},
+	{"MPI_Comm_group", callCommGroup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_test_inter", callCommTestInter, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_remote_size", callCommRemoteSize, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_remote_group", callCommRemoteGroup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Intercomm_create", callIntercommCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Intercomm_create_from_groups", callIntercommCreateFromGroups, byGroup, 0, (*Args).checkGroup, 0},
+	{"MPI_Intercomm_merge", callIntercommMerge, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_set_name", callCommSetName, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_get_name", callCommGetName, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_set_info", callCommSetInfo, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_get_info", callCommGetInfo, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_revoke", callCommRevoke, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_is_revoked", callCommIsRevoked, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_shrink", callCommShrink, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_ishrink", callCommIshrink, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_agree", callCommAgree, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_iagree", callCommIagree, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_get_failed", callCommGetFailed, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_ack_failed", callCommAckFailed, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_failure_ack", callCommFailureAck, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_failure_get_acked", callCommFailureGetAcked, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_create_keyval", callCommCreateKeyval, byNone, 0, nil, 0},
+	{"MPI_Comm_free_keyval", callCommFreeKeyval, byNone, 0, nil, 0},
+	{"MPI_Comm_set_attr", callCommSetAttr, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_get_attr", callCommGetAttr, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_delete_attr", callCommDeleteAttr, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Keyval_create", callKeyvalCreate, byNone, 0, nil, 0},
+	{"MPI_Keyval_free", callKeyvalFree, byNone, 0, nil, 0},
+	{"MPI_Attr_put", callAttrPut, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Attr_get", callAttrGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Attr_delete", callAttrDelete, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Type_create_keyval", callTypeCreateKeyval, byNone, 0, nil, 0},
+	{"MPI_Type_free_keyval", callTypeFreeKeyval, byNone, 0, nil, 0},
+	{"MPI_Type_set_attr", callTypeSetAttr, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_get_attr", callTypeGetAttr, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Type_delete_attr", callTypeDeleteAttr, byNone, 0, (*Args).checkDatatype, 0},
+	{"MPI_Cart_create", callCartCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_sub", callCartSub, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_get", callCartGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_coords", callCartCoords, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_rank", callCartRank, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_shift", callCartShift, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_map", callCartMap, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cartdim_get", callCartdimGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Dims_create", callDimsCreate, byNone, 0, nil, 0},
+	{"MPI_Graph_create", callGraphCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_get", callGraphGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_map", callGraphMap, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_neighbors", callGraphNeighbors, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_neighbors_count", callGraphNeighborsCount, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graphdims_get", callGraphdimsGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Dist_graph_create", callDistGraphCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Dist_graph_create_adjacent", callDistGraphCreateAdjacent, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Dist_graph_neighbors", callDistGraphNeighbors, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Dist_graph_neighbors_count", callDistGraphNeighborsCount, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Topo_test", callTopoTest, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Session_init", callSessionInit, byErrhandler, 1, nil, 0},
+	{"MPI_Session_finalize", callSessionFinalize, bySession, 0, nil, 0},
+	{"MPI_Session_get_num_psets", callSessionGetNumPsets, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_get_nth_pset", callSessionGetNthPset, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_get_pset_info", callSessionGetPsetInfo, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_get_info", callSessionGetInfo, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_set_info", callSessionSetInfo, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_create_errhandler", callSessionCreateErrhandler, byNone, 0, nil, 0},
+	{"MPI_Session_set_errhandler", callSessionSetErrhandler, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_get_errhandler", callSessionGetErrhandler, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Session_call_errhandler", callSessionCallErrhandler, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Group_from_session_pset", callGroupFromSessionPset, bySession, 0, (*Args).checkSession, 0},
+	{"MPI_Win_create", callWinCreate, byComm, 4, (*Args).checkComm, 4},
+	{"MPI_Win_allocate", callWinAllocate, byComm, 3, (*Args).checkComm, 3},
+	{"MPI_Win_allocate_shared", callWinAllocateShared, byComm, 3, (*Args).checkComm, 3},
+	{"MPI_Win_shared_query", callWinSharedQuery, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_create_dynamic", callWinCreateDynamic, byComm, 1, (*Args).checkComm, 1},
+	{"MPI_Win_attach", callWinAttach, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_detach", callWinDetach, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_free", callWinFree, byWin, 0, nil, 0},
+	{"MPI_Win_get_group", callWinGetGroup, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_set_info", callWinSetInfo, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_get_info", callWinGetInfo, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_set_name", callWinSetName, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_get_name", callWinGetName, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_create_keyval", callWinCreateKeyval, byNone, 0, nil, 0},
+	{"MPI_Win_free_keyval", callWinFreeKeyval, byNone, 0, nil, 0},
+	{"MPI_Win_set_attr", callWinSetAttr, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_get_attr", callWinGetAttr, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_delete_attr", callWinDeleteAttr, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_create_errhandler", callWinCreateErrhandler, byNone, 0, nil, 0},
+	{"MPI_Win_set_errhandler", callWinSetErrhandler, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_get_errhandler", callWinGetErrhandler, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_call_errhandler", callWinCallErrhandler, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Put", callPut, byWin, 7, nil, 0},
+	{"MPI_Get", callGet, byWin, 7, nil, 0},
+	{"MPI_Accumulate", callAccumulate, byWin, 8, nil, 0},
+	{"MPI_Get_accumulate", callGetAccumulate, byWin, 11, nil, 0},
+	{"MPI_Fetch_and_op", callFetchAndOp, byWin, 6, nil, 0},
+	{"MPI_Compare_and_swap", callCompareAndSwap, byWin, 6, nil, 0},
+	{"MPI_Rput", callRput, byWin, 7, nil, 0},
+	{"MPI_Rget", callRget, byWin, 7, nil, 0},
+	{"MPI_Raccumulate", callRaccumulate, byWin, 8, nil, 0},
+	{"MPI_Rget_accumulate", callRgetAccumulate, byWin, 11, nil, 0},
+	{"MPI_Win_fence", callWinFence, byWin, 1, (*Args).checkWin, 1},
+	{"MPI_Win_start", callWinStart, byWin, 2, (*Args).checkWin, 2},
+	{"MPI_Win_complete", callWinComplete, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_post", callWinPost, byWin, 2, (*Args).checkWin, 2},
+	{"MPI_Win_wait", callWinWait, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_test", callWinTest, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_lock", callWinLock, byWin, 3, (*Args).checkWin, 3},
+	{"MPI_Win_unlock", callWinUnlock, byWin, 1, (*Args).checkWin, 1},
+	{"MPI_Win_lock_all", callWinLockAll, byWin, 1, (*Args).checkWin, 1},
+	{"MPI_Win_unlock_all", callWinUnlockAll, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_flush", callWinFlush, byWin, 1, (*Args).checkWin, 1},
+	{"MPI_Win_flush_all", callWinFlushAll, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_flush_local", callWinFlushLocal, byWin, 1, (*Args).checkWin, 1},
+	{"MPI_Win_flush_local_all", callWinFlushLocalAll, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_sync", callWinSync, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_File_open", callFileOpen, byNoFile, 0, (*Args).checkComm, 0},
+	{"MPI_File_close", callFileClose, byFile, 0, nil, 0},
+	{"MPI_File_delete", callFileDelete, byNoFile, 0, nil, 0},
+	{"MPI_File_set_size", callFileSetSize, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_preallocate", callFilePreallocate, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_size", callFileGetSize, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_group", callFileGetGroup, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_amode", callFileGetAmode, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_set_info", callFileSetInfo, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_info", callFileGetInfo, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_set_view", callFileSetView, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_view", callFileGetView, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_type_extent", callFileGetTypeExtent, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_set_atomicity", callFileSetAtomicity, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_atomicity", callFileGetAtomicity, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_sync", callFileSync, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_seek", callFileSeek, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_position", callFileGetPosition, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_byte_offset", callFileGetByteOffset, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_seek_shared", callFileSeekShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_position_shared", callFileGetPositionShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_at", callFileReadAt, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_at_all", callFileReadAtAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read", callFileRead, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_all", callFileReadAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_shared", callFileReadShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_ordered", callFileReadOrdered, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iread_at", callFileIreadAt, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iread_at_all", callFileIreadAtAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iread", callFileIread, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iread_all", callFileIreadAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iread_shared", callFileIreadShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_at_all_begin", callFileReadAtAllBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_at_all_end", callFileReadAtAllEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_all_begin", callFileReadAllBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_all_end", callFileReadAllEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_ordered_begin", callFileReadOrderedBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_read_ordered_end", callFileReadOrderedEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_at", callFileWriteAt, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_at_all", callFileWriteAtAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write", callFileWrite, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_all", callFileWriteAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_shared", callFileWriteShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_ordered", callFileWriteOrdered, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iwrite_at", callFileIwriteAt, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iwrite_at_all", callFileIwriteAtAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iwrite", callFileIwrite, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iwrite_all", callFileIwriteAll, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_iwrite_shared", callFileIwriteShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_at_all_begin", callFileWriteAtAllBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_at_all_end", callFileWriteAtAllEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_all_begin", callFileWriteAllBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_all_end", callFileWriteAllEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_ordered_begin", callFileWriteOrderedBegin, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_write_ordered_end", callFileWriteOrderedEnd, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_create_errhandler", callFileCreateErrhandler, byNoFile, 0, nil, 0},
+	{"MPI_File_set_errhandler", callFileSetErrhandler, byFile, 0, nil, 0},
+	{"MPI_File_get_errhandler", callFileGetErrhandler, byFile, 0, nil, 0},
+	{"MPI_File_call_errhandler", callFileCallErrhandler, byFile, 0, nil, 0},
+	{"MPI_Register_datarep", callRegisterDatarep, byNoFile, 0, nil, 0},
+	{"MPI_Comm_create_errhandler", callCommCreateErrhandler, byNone, 0, nil, 0},
+	{"MPI_Comm_set_errhandler", callCommSetErrhandler, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_get_errhandler", callCommGetErrhandler, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_call_errhandler", callCommCallErrhandler, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Errhandler_create", callErrhandlerCreate, byNone, 0, nil, 0},
+	{"MPI_Errhandler_set", callErrhandlerSet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Errhandler_get", callErrhandlerGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Errhandler_free", callErrhandlerFree, byNone, 0, nil, 0},
+	{"MPI_Error_class", callErrorClass, byNone, 0, nil, 0},
+	{"MPI_Error_string", callErrorString, byNone, 0, nil, 0},
+	{"MPI_Add_error_class", callAddErrorClass, byNone, 0, nil, 0},
+	{"MPI_Add_error_code", callAddErrorCode, byNone, 0, nil, 0},
+	{"MPI_Add_error_string", callAddErrorString, byNone, 0, nil, 0},
+	{"MPI_Remove_error_class", callRemoveErrorClass, byNone, 0, nil, 0},
+	{"MPI_Remove_error_code", callRemoveErrorCode, byNone, 0, nil, 0},
+	{"MPI_Remove_error_string", callRemoveErrorString, byNone, 0, nil, 0},
+	{"MPI_Info_create", callInfoCreate, byNone, 0, nil, 0},
+	{"MPI_Info_create_env", callInfoCreateEnv, byNone, 0, nil, 0},
+	{"MPI_Info_dup", callInfoDup, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_free", callInfoFree, byNone, 0, nil, 0},
+	{"MPI_Info_set", callInfoSet, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_delete", callInfoDelete, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_get", callInfoGet, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_get_string", callInfoGetString, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_get_valuelen", callInfoGetValuelen, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_get_nkeys", callInfoGetNkeys, byNone, 0, (*Args).checkInfo, 0},
+	{"MPI_Info_get_nthkey", callInfoGetNthkey, byNone, 0, (*Args).checkInfo, 0},
 }
 
 func callAbiGetInfo(a *Args) error {
@@ -2436,159 +2436,159 @@ func callFileGetPositionShared(a *Args) error {
 }
 
 func callFileReadAt(a *Args) error {
-	return files.FileReadAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+	return files.Access(files.Reads, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4), a.status(5))
 }
 
 func callFileReadAtAll(a *Args) error {
-	return files.FileReadAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+	return files.AccessAll(files.Reads, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4), a.status(5))
 }
 
 func callFileRead(a *Args) error {
-	return files.FileRead(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Reads, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileReadAll(a *Args) error {
-	return files.FileReadAll(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.AccessAll(files.Reads, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileReadShared(a *Args) error {
-	return files.FileReadShared(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Reads, files.AtShared, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileReadOrdered(a *Args) error {
-	return files.FileReadOrdered(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Reads, files.InOrder, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileIreadAt(a *Args) error {
-	request, err := files.FileIreadAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	request, err := files.StartAccess(files.Reads, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 	a.setRequest(5, request)
 	return err
 }
 
 func callFileIreadAtAll(a *Args) error {
-	request, err := files.FileIreadAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	request, err := files.StartAccess(files.Reads, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 	a.setRequest(5, request)
 	return err
 }
 
 func callFileIread(a *Args) error {
-	request, err := files.FileIread(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Reads, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileIreadAll(a *Args) error {
-	request, err := files.FileIreadAll(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Reads, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileIreadShared(a *Args) error {
-	request, err := files.FileIreadShared(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Reads, files.AtShared, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileReadAtAllBegin(a *Args) error {
-	return files.FileReadAtAllBegin(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	return files.BeginSplit(files.Reads, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 }
 
 func callFileReadAtAllEnd(a *Args) error {
-	return files.FileReadAtAllEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Reads, files.At(0), a.file(0), a.address(1), a.status(2))
 }
 
 func callFileReadAllBegin(a *Args) error {
-	return files.FileReadAllBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	return files.BeginSplit(files.Reads, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 }
 
 func callFileReadAllEnd(a *Args) error {
-	return files.FileReadAllEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Reads, files.AtPointer, a.file(0), a.address(1), a.status(2))
 }
 
 func callFileReadOrderedBegin(a *Args) error {
-	return files.FileReadOrderedBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	return files.BeginSplit(files.Reads, files.InOrder, a.file(0), a.address(1), a.int(2), a.datatype(3))
 }
 
 func callFileReadOrderedEnd(a *Args) error {
-	return files.FileReadOrderedEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Reads, files.InOrder, a.file(0), a.address(1), a.status(2))
 }
 
 func callFileWriteAt(a *Args) error {
-	return files.FileWriteAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+	return files.Access(files.Writes, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4), a.status(5))
 }
 
 func callFileWriteAtAll(a *Args) error {
-	return files.FileWriteAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+	return files.AccessAll(files.Writes, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4), a.status(5))
 }
 
 func callFileWrite(a *Args) error {
-	return files.FileWrite(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Writes, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileWriteAll(a *Args) error {
-	return files.FileWriteAll(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.AccessAll(files.Writes, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileWriteShared(a *Args) error {
-	return files.FileWriteShared(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Writes, files.AtShared, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileWriteOrdered(a *Args) error {
-	return files.FileWriteOrdered(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+	return files.Access(files.Writes, files.InOrder, a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
 }
 
 func callFileIwriteAt(a *Args) error {
-	request, err := files.FileIwriteAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	request, err := files.StartAccess(files.Writes, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 	a.setRequest(5, request)
 	return err
 }
 
 func callFileIwriteAtAll(a *Args) error {
-	request, err := files.FileIwriteAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	request, err := files.StartAccess(files.Writes, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 	a.setRequest(5, request)
 	return err
 }
 
 func callFileIwrite(a *Args) error {
-	request, err := files.FileIwrite(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Writes, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileIwriteAll(a *Args) error {
-	request, err := files.FileIwriteAll(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Writes, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileIwriteShared(a *Args) error {
-	request, err := files.FileIwriteShared(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	request, err := files.StartAccess(files.Writes, files.AtShared, a.file(0), a.address(1), a.int(2), a.datatype(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callFileWriteAtAllBegin(a *Args) error {
-	return files.FileWriteAtAllBegin(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	return files.BeginSplit(files.Writes, files.At(a.int(1)), a.file(0), a.address(2), a.int(3), a.datatype(4))
 }
 
 func callFileWriteAtAllEnd(a *Args) error {
-	return files.FileWriteAtAllEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Writes, files.At(0), a.file(0), a.address(1), a.status(2))
 }
 
 func callFileWriteAllBegin(a *Args) error {
-	return files.FileWriteAllBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	return files.BeginSplit(files.Writes, files.AtPointer, a.file(0), a.address(1), a.int(2), a.datatype(3))
 }
 
 func callFileWriteAllEnd(a *Args) error {
-	return files.FileWriteAllEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Writes, files.AtPointer, a.file(0), a.address(1), a.status(2))
 }
 
 func callFileWriteOrderedBegin(a *Args) error {
-	return files.FileWriteOrderedBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	return files.BeginSplit(files.Writes, files.InOrder, a.file(0), a.address(1), a.int(2), a.datatype(3))
 }
 
 func callFileWriteOrderedEnd(a *Args) error {
-	return files.FileWriteOrderedEnd(a.file(0), a.address(1), a.status(2))
+	return files.EndSplit(files.Writes, files.InOrder, a.file(0), a.address(1), a.status(2))
 }
 
 func callFileCreateErrhandler(a *Args) error {
@@ -2764,9 +2764,13 @@ func callInfoGetNthkey(a *Args) error {
 
 func (a *Args) comm(i int) *comms.Comm { return comms.Registry.Find(abi.Handle(a[i])) }
 
+func (a *Args) checkComm(i int) error { return a.comm(i).Check() }
+
 func (a *Args) setComm(i int, x *comms.Comm) { a.setHandle(i, comms.Registry.HandleOf(x)) }
 
 func (a *Args) datatype(i int) *dtypes.Datatype { return dtypes.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) checkDatatype(i int) error { return a.datatype(i).Check() }
 
 func (a *Args) setDatatype(i int, x *dtypes.Datatype) { a.setHandle(i, dtypes.Registry.HandleOf(x)) }
 
@@ -2775,6 +2779,8 @@ func (a *Args) op(i int) *ops.Op { return ops.Registry.Find(abi.Handle(a[i])) }
 func (a *Args) setOp(i int, x *ops.Op) { a.setHandle(i, ops.Registry.HandleOf(x)) }
 
 func (a *Args) group(i int) *comms.Group { return comms.Groups.Find(abi.Handle(a[i])) }
+
+func (a *Args) checkGroup(i int) error { return a.group(i).Check() }
 
 func (a *Args) setGroup(i int, x *comms.Group) { a.setHandle(i, comms.Groups.HandleOf(x)) }
 
@@ -2790,16 +2796,24 @@ func (a *Args) setErrhandler(i int, x *errs.Errhandler) { a.setHandle(i, errs.Ha
 
 func (a *Args) info(i int) *infos.Info { return infos.Registry.Find(abi.Handle(a[i])) }
 
+func (a *Args) checkInfo(i int) error { return a.info(i).Check() }
+
 func (a *Args) setInfo(i int, x *infos.Info) { a.setHandle(i, infos.Registry.HandleOf(x)) }
 
 func (a *Args) session(i int) *comms.Session { return comms.Sessions.Find(abi.Handle(a[i])) }
+
+func (a *Args) checkSession(i int) error { return a.session(i).Check() }
 
 func (a *Args) setSession(i int, x *comms.Session) { a.setHandle(i, comms.Sessions.HandleOf(x)) }
 
 func (a *Args) win(i int) *windows.Win { return windows.Registry.Find(abi.Handle(a[i])) }
 
+func (a *Args) checkWin(i int) error { return a.win(i).Check() }
+
 func (a *Args) setWin(i int, x *windows.Win) { a.setHandle(i, windows.Registry.HandleOf(x)) }
 
 func (a *Args) file(i int) *files.File { return files.Registry.Find(abi.Handle(a[i])) }
+
+func (a *Args) checkFile(i int) error { return a.file(i).Check() }
 
 func (a *Args) setFile(i int, x *files.File) { a.setHandle(i, files.Registry.HandleOf(x)) }

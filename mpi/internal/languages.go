@@ -81,20 +81,20 @@ func holderOf(kind int, object abi.Handle) (h holder, err error) {
 	case attrs.KindComm:
 		c := comms.Registry.Find(object)
 		h = holder{name: "Comm", raise: c.Raise}
-		if err = comms.Check(c); err == nil {
+		if err = c.Check(); err == nil {
 			h.attributes = &c.Attributes
 		}
 	case attrs.KindWin:
 		w := windows.Registry.Find(object)
 		h = holder{name: "Win", raise: w.Raise, integer: w.Integer}
-		if err = windows.Check(w); err == nil {
+		if err = w.Check(); err == nil {
 			h.attributes = &w.Attributes
 		}
 		return h, err
 	default:
 		t := dtypes.Registry.Find(object)
 		h = holder{name: "Type", raise: comms.Unattached.Raise}
-		if err = dtypes.CheckType(t); err == nil {
+		if err = t.Check(); err == nil {
 			h.attributes = &t.Attributes
 		}
 	}

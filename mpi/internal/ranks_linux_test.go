@@ -146,8 +146,14 @@ func invoke(number int, arguments []any) error {
 	for i, x := range arguments {
 		a[i] = word(x)
 	}
-	if err := functions[number].call(a); err != nil {
-		return fmt.Errorf("%s: %w", functions[number].name, err)
+	f := &functions[number]
+	if f.check != nil {
+		if err := f.check(a, f.of); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if err := f.call(a); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	for i, x := range arguments {
 		switch p := x.(type) {

@@ -76,7 +76,7 @@ func meet(a, b []mem.Buffer) bool {
 
 // isRoot returns whether this rank is the root of a k, or rank 0 if k has none.
 func (p *Plan) isRoot(k calls.Kind, root int) (bool, error) {
-	if err := comms.Check(p.c); err != nil {
+	if err := p.c.Check(); err != nil {
 		return false, err
 	}
 	x, rank, size := p.c.Inter, p.c.P2P.Rank(), p.c.P2P.Size()

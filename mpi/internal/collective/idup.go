@@ -9,9 +9,6 @@ import (
 func CommIdup(c *comms.Comm) (*comms.Comm, *p2p.Request, error) { return CommIdupWithInfo(c, nil) }
 
 func CommIdupWithInfo(c *comms.Comm, info *infos.Info) (*comms.Comm, *p2p.Request, error) {
-	if err := comms.Check(c); err != nil {
-		return nil, nil, err
-	}
 	n, d, err := c.StartDup()
 	if err != nil {
 		return nil, nil, err

@@ -9,9 +9,6 @@ import (
 
 // CommIagree stores the flag at its completion.
 func CommIagree(c *comms.Comm, flag abi.Array) (*p2p.Request, error) {
-	if err := comms.Check(c); err != nil {
-		return nil, err
-	}
 	at := flag.Ints(1)
 	if at == nil {
 		return nil, errs.New(errs.Arg, "flag is NULL")
@@ -22,9 +19,6 @@ func CommIagree(c *comms.Comm, flag abi.Array) (*p2p.Request, error) {
 }
 
 func CommIshrink(c *comms.Comm) (*comms.Comm, *p2p.Request, error) {
-	if err := comms.Check(c); err != nil {
-		return nil, nil, err
-	}
 	r := p2p.NewRequest(c)
 	n, op := c.StartShrink()
 	r.Op = op

@@ -12,16 +12,10 @@ func CommCreateKeyval(copyFn, deleteFn, extra abi.Addr) (int, error) {
 func CommFreeKeyval(number *int) error { return attrs.FreeKeyval(attrs.KindComm, number) }
 
 func CommSetAttr(c *Comm, number int, value abi.Addr) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	return c.Put(attrs.KindComm, c.Handle, number, value, false)
 }
 
 func CommGetAttr(c *Comm, number int) (abi.Addr, bool, error) {
-	if err := Check(c); err != nil {
-		return 0, false, err
-	}
 	if value, ok := attrs.OfEnvironment(number); ok {
 		return value, value != 0, nil
 	}
@@ -29,9 +23,6 @@ func CommGetAttr(c *Comm, number int) (abi.Addr, bool, error) {
 }
 
 func CommDeleteAttr(c *Comm, number int) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	return c.Remove(attrs.KindComm, c.Handle, number)
 }
 

@@ -27,38 +27,19 @@ type bufferedSend struct {
 	room int
 }
 
-// processBuffer is for communicators without a buffer of their own, or their session's.
-var processBuffer Buffer
-
-// ProcessBuffer returns the buffer of MPI_Buffer_attach.
-func ProcessBuffer() *Buffer { return &processBuffer }
-
-// OwnBuffer returns the buffer of c alone.
-func (c *Comm) OwnBuffer() (*Buffer, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
-	return &c.buffer, nil
-}
-
-// OwnBuffer returns the buffer of the communicators that were made from s and have none of their
-// own.
-func (s *Session) OwnBuffer() (*Buffer, error) {
-	if err := checkSession(s); err != nil {
-		return nil, err
-	}
-	return &s.buffer, nil
-}
+// ProcessBuffer is the buffer of MPI_Buffer_attach, for communicators without a buffer of their own,
+// or their session's.
+var ProcessBuffer Buffer
 
 // BufferForSends returns the buffer that sends on c take.
 func (c *Comm) BufferForSends() *Buffer {
 	switch {
-	case c.buffer.attached():
-		return &c.buffer
-	case c.session != nil && c.session.buffer.attached():
-		return &c.session.buffer
+	case c.Buffer.attached():
+		return &c.Buffer
+	case c.session != nil && c.session.Buffer.attached():
+		return &c.session.Buffer
 	}
-	return &processBuffer
+	return &ProcessBuffer
 }
 
 func (b *Buffer) attached() bool {

@@ -1,6 +1,7 @@
 package comms
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -39,8 +40,8 @@ type Comm struct {
 	session *Session    // the session of the communicator, nil if none
 	making  atomic.Bool // by MPI_Comm_idup
 	freed   atomic.Bool // by the program
-	buffer  Buffer
-	votes   queue // of MPI_Comm_shrink and MPI_Comm_agree
+	Buffer  Buffer      // for its buffered sends alone
+	votes   queue       // of MPI_Comm_shrink and MPI_Comm_agree
 
 	attrs.Attributes
 
@@ -133,7 +134,8 @@ func (c *Comm) CheckSource(source, tag int) error {
 	return nil
 }
 
-func Check(c *Comm) error {
+// Check returns an error if c is not valid.
+func (c *Comm) Check() error {
 	if c == nil {
 		return errs.New(errs.Comm, "the communicator is not valid")
 	}
@@ -142,13 +144,10 @@ func Check(c *Comm) error {
 
 // CheckIntra returns an error for an intercommunicator, too.
 func CheckIntra(c *Comm) error {
-	if err := Check(c); err != nil {
-		return err
-	}
-	if c.Inter != nil {
+	if c != nil && c.Inter != nil {
 		return errs.New(errs.Comm, "the communicator is an intercommunicator")
 	}
-	return nil
+	return c.Check()
 }
 
 // adopt gives a communicator of core a handle, with the error handler of c. d is nil on a rank
@@ -163,9 +162,6 @@ func (c *Comm) adopt(d *core.Comm, err error) (*Comm, error) {
 }
 
 func CommSize(c *Comm) (int, error) {
-	if err := Check(c); err != nil {
-		return 0, err
-	}
 	if c.Inter != nil {
 		return c.Inter.Local.Size(), nil
 	}
@@ -173,9 +169,6 @@ func CommSize(c *Comm) (int, error) {
 }
 
 func CommRank(c *Comm) (int, error) {
-	if err := Check(c); err != nil {
-		return 0, err
-	}
 	return c.Rank(), nil
 }
 
@@ -208,9 +201,6 @@ func CommDup(c *Comm) (*Comm, error) { return CommDupWithInfo(c, nil) }
 // CommDupWithInfo ignores hints, like all functions here. It copies attributes by their copy
 // functions.
 func CommDupWithInfo(c *Comm, info *infos.Info) (*Comm, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	d, err := c.dup()
 	if err != nil {
 		return nil, err
@@ -239,9 +229,6 @@ func (c *Comm) dup() (*Comm, error) {
 func CommSplit(c *Comm, color, key int) (*Comm, error) { return c.split(calls.Split, color, key) }
 
 func (c *Comm) split(of calls.Kind, color, key int) (*Comm, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	if color < 0 && color != abi.Undefined {
 		return nil, errs.New(errs.Arg, "the color is %d: want 0 or more, or MPI_UNDEFINED", color)
 	}
@@ -256,9 +243,6 @@ func (c *Comm) split(of calls.Kind, color, key int) (*Comm, error) {
 
 // CommSplitType knows the ranks that share memory, as the ranks of a host do.
 func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	switch how {
 	case abi.Undefined, abi.SplitUnguided, abi.SplitGuided:
 		return c.split(calls.SplitHost, abi.Undefined, key)
@@ -282,11 +266,8 @@ func (c *Comm) firstToShare() int {
 func CommGetParent() (*Comm, error) { return nil, nil }
 
 func CommCreate(c *Comm, g *Group) (*Comm, error) {
-	if err := Check(c); err != nil {
+	if err := g.Check(); err != nil {
 		return nil, err
-	}
-	if g == nil {
-		return nil, errs.New(errs.Group, "the group is not valid")
 	}
 	if c.Inter != nil {
 		return c.Inter.create(c, g)
@@ -295,11 +276,8 @@ func CommCreate(c *Comm, g *Group) (*Comm, error) {
 }
 
 func CommCreateGroup(c *Comm, g *Group, tag int) (*Comm, error) {
-	if err := CheckIntra(c); err != nil {
+	if err := cmp.Or(CheckIntra(c), g.Check()); err != nil {
 		return nil, err
-	}
-	if g == nil {
-		return nil, errs.New(errs.Group, "the group is not valid")
 	}
 	if !slices.Contains(g.Translate(c.group()), c.Rank()) {
 		return nil, nil
@@ -351,16 +329,10 @@ func (c *Comm) Freed() bool { return c.freed.Load() }
 func CommDisconnect(h *abi.Handle) error { return CommFree(h) }
 
 func CommGroup(c *Comm) (*Group, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	return newGroup(c.group(), nil), nil
 }
 
 func CommTestInter(c *Comm) (bool, error) {
-	if err := Check(c); err != nil {
-		return false, err
-	}
 	return c.Inter != nil, nil
 }
 
@@ -378,12 +350,9 @@ func CommRemoteGroup(c *Comm) (*Group, error) {
 	return newGroup(c.Inter.Remote, nil), nil
 }
 
-func CommSetInfo(c *Comm, info *infos.Info) error { return Check(c) }
+func CommSetInfo(c *Comm, info *infos.Info) error { return nil }
 
 // CommGetInfo returns no hints, since none that was set is heeded.
 func CommGetInfo(c *Comm) (*infos.Info, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	return infos.New(), nil
 }

@@ -9,9 +9,6 @@ import (
 )
 
 func CommSetErrhandler(c *Comm, h *errs.Errhandler) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	if err := h.Check(errs.KindComm); err != nil {
 		return err
 	}
@@ -23,18 +20,12 @@ func CommSetErrhandler(c *Comm, h *errs.Errhandler) error {
 
 // CommGetErrhandler gives the program the handle once more: each is freed for itself.
 func CommGetErrhandler(c *Comm) (*errs.Errhandler, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	h := c.errhandler()
 	h.Hold()
 	return h, nil
 }
 
 func CommCallErrhandler(c *Comm, code int) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", CalledByProgram(code))
 	return nil
 }

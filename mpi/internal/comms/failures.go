@@ -17,9 +17,6 @@ import (
 
 // CommRevoke breaks c on all ranks. Ranks that wait in c get MPI_ERR_REVOKED.
 func CommRevoke(c *Comm) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	c.revoked = true
 	all := append(c.parts(), c.private...)
@@ -44,9 +41,6 @@ func (c *Comm) DropPrivate(all []*core.Comm) {
 }
 
 func CommIsRevoked(c *Comm) (bool, error) {
-	if err := Check(c); err != nil {
-		return false, err
-	}
 	known := c.Revoked() != nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,9 +60,6 @@ func (c *Comm) Revoked() error {
 // CommGetFailed returns the failed ranks of both groups, in an order that is the same on all
 // ranks.
 func CommGetFailed(c *Comm) (*Group, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	return c.failed(len(c.P2P.Dead()))
 }
 
@@ -83,9 +74,6 @@ func (c *Comm) failed(n int) (*Group, error) {
 
 // CommAckFailed acknowledges the first n failed ranks, and returns their number so far.
 func CommAckFailed(c *Comm, n int) (int, error) {
-	if err := Check(c); err != nil {
-		return 0, err
-	}
 	dead := len(c.P2P.Dead())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,9 +82,6 @@ func CommAckFailed(c *Comm, n int) (int, error) {
 }
 
 func CommFailureAck(c *Comm) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	_, err := CommAckFailed(c, c.P2P.Size())
 	return err
 }
@@ -119,9 +104,6 @@ const sizeOfOpinion = 8
 // CommAgree makes flag the bitwise AND of the flags of all ranks that live: of the remote group,
 // if there is one. CommAgree fails on all ranks if any rank has not acknowledged all the dead.
 func CommAgree(c *Comm, flag *int) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	return c.votes.do(c.P2P, func(ctx context.Context) error { return c.agree(ctx, flag) })
 }
 
@@ -171,9 +153,6 @@ func (c *Comm) agree(ctx context.Context, flag *int) error {
 
 // CommShrink returns a communicator of the ranks that live, without attributes and topology.
 func CommShrink(c *Comm) (*Comm, error) {
-	if err := Check(c); err != nil {
-		return nil, err
-	}
 	n := &Comm{handler: c.errhandler(), session: c.session}
 	if err := c.votes.do(c.P2P, func(ctx context.Context) error { return c.shrinkInto(ctx, n) }); err != nil {
 		return nil, err

@@ -19,15 +19,8 @@ func fromGroup(g *Group, text abi.Text) (*core.Comm, int, error) {
 	return c, tag, err
 }
 
-func checkFromGroup(g *Group, h *errs.Errhandler) error {
-	if err := checkGroups(g); err != nil {
-		return err
-	}
-	return h.Check(errs.KindComm)
-}
-
 func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errhandler) (*Comm, error) {
-	if err := checkFromGroup(g, h); err != nil || g.Size() == 0 {
+	if err := h.Check(errs.KindComm); err != nil || g.Size() == 0 {
 		return nil, err
 	}
 	c, _, err := fromGroup(g, text)
@@ -37,7 +30,7 @@ func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errh
 // IntercommCreateFromGroups is told the remote group on the leader alone.
 func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLeader int, text abi.Text,
 	info *infos.Info, h *errs.Errhandler) (*Comm, error) {
-	if err := checkFromGroup(local, h); err != nil {
+	if err := h.Check(errs.KindComm); err != nil {
 		return nil, err
 	}
 	if leader < 0 || leader >= local.Size() {

@@ -1,8 +1,6 @@
 package comms
 
 import (
-	"slices"
-
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
@@ -35,24 +33,19 @@ func newGroup(g core.Group, s *Session) *Group {
 // NewGroup gives g a handle.
 func NewGroup(g core.Group) *Group { return newGroup(g, nil) }
 
-func checkGroups(all ...*Group) error {
-	if slices.Contains(all, nil) {
+// Check returns an error if g is not valid.
+func (g *Group) Check() error {
+	if g == nil {
 		return errs.New(errs.Group, "the group is not valid")
 	}
 	return nil
 }
 
 func GroupSize(g *Group) (int, error) {
-	if err := checkGroups(g); err != nil {
-		return 0, err
-	}
 	return g.Size(), nil
 }
 
 func GroupRank(g *Group) (int, error) {
-	if err := checkGroups(g); err != nil {
-		return 0, err
-	}
 	if r := self.P2P.Group().Translate(g.Group)[0]; r >= 0 {
 		return r, nil
 	}
@@ -60,7 +53,7 @@ func GroupRank(g *Group) (int, error) {
 }
 
 func GroupTranslateRanks(g *Group, n int, ranks abi.Array, h *Group, out abi.Array) error {
-	if err := checkGroups(g, h); err != nil {
+	if err := h.Check(); err != nil {
 		return err
 	}
 	if n > 0 && (ranks == 0 || out == 0) {
@@ -83,7 +76,7 @@ func GroupTranslateRanks(g *Group, n int, ranks abi.Array, h *Group, out abi.Arr
 }
 
 func GroupCompare(g, h *Group) (int, error) {
-	if err := checkGroups(g, h); err != nil {
+	if err := h.Check(); err != nil {
 		return 0, err
 	}
 	return compare(g.Group, h.Group), nil
@@ -106,7 +99,7 @@ func compare(g, h core.Group) int {
 }
 
 func combined(g, h *Group, f func(g, h core.Group) core.Group) (*Group, error) {
-	if err := checkGroups(g, h); err != nil {
+	if err := h.Check(); err != nil {
 		return nil, err
 	}
 	return newGroup(f(g.Group, h.Group), g.session), nil
@@ -125,26 +118,15 @@ func GroupExcl(g *Group, n int, ranks abi.Array) (*Group, error) {
 }
 
 func GroupRangeIncl(g *Group, n int, ranges abi.Array) (*Group, error) {
-	ranks, err := g.expand(n, ranges)
-	if err != nil {
-		return nil, err
-	}
-	return g.choose(ranks, core.Group.Incl)
+	return g.chooseRanges(n, ranges, core.Group.Incl)
 }
 
 func GroupRangeExcl(g *Group, n int, ranges abi.Array) (*Group, error) {
-	ranks, err := g.expand(n, ranges)
-	if err != nil {
-		return nil, err
-	}
-	return g.choose(ranks, core.Group.Excl)
+	return g.chooseRanges(n, ranges, core.Group.Excl)
 }
 
-// checkList checks a group, and a list of its ranks, or of ranges of ranks.
-func (g *Group) checkList(n int, list abi.Array) error {
-	if err := checkGroups(g); err != nil {
-		return err
-	}
+// checkList checks a list of ranks, or of ranges of ranks.
+func checkList(n int, list abi.Array) error {
 	switch {
 	case n < 0:
 		return errs.New(errs.Arg, "n is %d: want 0 or more", n)
@@ -154,8 +136,11 @@ func (g *Group) checkList(n int, list abi.Array) error {
 	return nil
 }
 
-func (g *Group) chooseListed(n int, ranks abi.Array, f func(core.Group, ...int) (core.Group, error)) (*Group, error) {
-	if err := g.checkList(n, ranks); err != nil {
+// A choice makes a group of some ranks of another.
+type choice func(core.Group, ...int) (core.Group, error)
+
+func (g *Group) chooseListed(n int, ranks abi.Array, f choice) (*Group, error) {
+	if err := checkList(n, ranks); err != nil {
 		return nil, err
 	}
 	if n > g.Size() {
@@ -164,7 +149,15 @@ func (g *Group) chooseListed(n int, ranks abi.Array, f func(core.Group, ...int) 
 	return g.choose(ranks.List(n), f)
 }
 
-func (g *Group) choose(ranks []int, f func(core.Group, ...int) (core.Group, error)) (*Group, error) {
+func (g *Group) chooseRanges(n int, ranges abi.Array, f choice) (*Group, error) {
+	ranks, err := g.expand(n, ranges)
+	if err != nil {
+		return nil, err
+	}
+	return g.choose(ranks, f)
+}
+
+func (g *Group) choose(ranks []int, f choice) (*Group, error) {
 	h, err := f(g.Group, ranks...)
 	if err != nil {
 		return nil, &errs.Error{Class: errs.Rank, Cause: err}
@@ -175,7 +168,7 @@ func (g *Group) choose(ranks []int, f func(core.Group, ...int) (core.Group, erro
 // expand returns the ranks of n triplets (first, last, stride): at most one more than g has, in
 // which case a rank is named twice.
 func (g *Group) expand(n int, ranges abi.Array) (ranks []int, err error) {
-	if err := g.checkList(n, ranges); err != nil {
+	if err := checkList(n, ranges); err != nil {
 		return nil, err
 	}
 	for x := ranges.List(3 * n); len(x) > 0; x = x[3:] {

@@ -24,9 +24,6 @@ type Inter struct {
 }
 
 func checkInter(c *Comm) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	if c.Inter == nil {
 		return errs.New(errs.Comm, "the communicator is not an intercommunicator")
 	}
@@ -103,7 +100,7 @@ func groupOf(ranks []int64) (core.Group, error) {
 // exchangeGroups is called by leaders. The result is the other group, with the lower of the tags
 // that the two leaders propose.
 func exchangeGroups(local, peer *Comm, remoteLeader, tag int) (groupWords, error) {
-	if err := Check(peer); err != nil {
+	if err := peer.Check(); err != nil {
 		return nil, err
 	}
 	if remoteLeader < 0 || remoteLeader >= peer.Peers() {

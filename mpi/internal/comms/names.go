@@ -53,9 +53,6 @@ func nameOf(id uint64) (name string, persistent bool) {
 }
 
 func CommSetName(c *Comm, name abi.Text) error {
-	if err := Check(c); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.name = name.String()
@@ -63,9 +60,6 @@ func CommSetName(c *Comm, name abi.Text) error {
 }
 
 func CommGetName(c *Comm, name abi.Text) (int, error) {
-	if err := Check(c); err != nil {
-		return 0, err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return name.Set(c.name, abi.C.MaxObjectName), nil

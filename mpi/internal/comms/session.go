@@ -21,7 +21,7 @@ type Session struct {
 
 	mu      sync.Mutex // guards handler
 	handler *errs.Errhandler
-	buffer  Buffer
+	Buffer  Buffer // for the communicators that were made from it
 }
 
 // NewSession is called when the job is joined.
@@ -32,7 +32,7 @@ func NewSession(h *errs.Errhandler) *Session {
 }
 
 func RemoveSession(h *abi.Handle) error {
-	if err := checkSession(Sessions.Find(*h)); err != nil {
+	if err := Sessions.Find(*h).Check(); err != nil {
 		return err
 	}
 	Sessions.Remove(*h)
@@ -40,7 +40,8 @@ func RemoveSession(h *abi.Handle) error {
 	return nil
 }
 
-func checkSession(s *Session) error {
+// Check returns an error if s is not valid.
+func (s *Session) Check() error {
 	if s == nil {
 		return errs.New(errs.Session, "the session is not valid")
 	}
@@ -65,9 +66,6 @@ var processSets = []processSet{
 }
 
 func groupOfSet(s *Session, name abi.Text) (core.Group, error) {
-	if err := checkSession(s); err != nil {
-		return core.Group{}, err
-	}
 	named := func(p processSet) bool { return strings.EqualFold(p.name, name.String()) }
 	i := slices.IndexFunc(processSets, named)
 	if i < 0 {
@@ -83,15 +81,12 @@ func groupOfSet(s *Session, name abi.Text) (core.Group, error) {
 }
 
 func SessionGetNumPsets(s *Session, info *infos.Info) (int, error) {
-	return len(processSets), checkSession(s)
+	return len(processSets), nil
 }
 
 // SessionGetNthPset stores at most *room bytes of a name, with a zero at the end, and sets *room
 // to the room for the whole name.
 func SessionGetNthPset(s *Session, info *infos.Info, n int, room *int, name abi.Text) error {
-	if err := checkSession(s); err != nil {
-		return err
-	}
 	if n < 0 || n >= len(processSets) {
 		return errs.New(errs.Arg, "process set %d is not from 0 to %d", n, len(processSets)-1)
 	}
@@ -117,14 +112,11 @@ func GroupFromSessionPset(s *Session, name abi.Text) (*Group, error) {
 }
 
 func SessionGetInfo(s *Session) (*infos.Info, error) {
-	if err := checkSession(s); err != nil {
-		return nil, err
-	}
 	return infos.New("thread_level", "MPI_THREAD_MULTIPLE"), nil
 }
 
 // SessionSetInfo is Open MPI's. Hints are ignored.
-func SessionSetInfo(s *Session, info *infos.Info) error { return checkSession(s) }
+func SessionSetInfo(s *Session, info *infos.Info) error { return nil }
 
 // ---- Errors ----
 
@@ -135,9 +127,6 @@ func (s *Session) errhandler() *errs.Errhandler {
 }
 
 func SessionSetErrhandler(s *Session, h *errs.Errhandler) error {
-	if err := checkSession(s); err != nil {
-		return err
-	}
 	if err := h.Check(errs.KindSession); err != nil {
 		return err
 	}
@@ -149,18 +138,12 @@ func SessionSetErrhandler(s *Session, h *errs.Errhandler) error {
 
 // SessionGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func SessionGetErrhandler(s *Session) (*errs.Errhandler, error) {
-	if err := checkSession(s); err != nil {
-		return nil, err
-	}
 	h := s.errhandler()
 	h.Hold()
 	return h, nil
 }
 
 func SessionCallErrhandler(s *Session, code int) error {
-	if err := checkSession(s); err != nil {
-		return err
-	}
 	s.callHandler("MPI_Session_call_errhandler", CalledByProgram(code))
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"gompi/mpi/internal/typemap"
 )
 
-func CheckType(t *Datatype) error {
+// Check returns an error if t is not valid.
+func (t *Datatype) Check() error {
 	if t == nil {
 		return errs.New(errs.Type, "the datatype is not valid")
 	}
@@ -71,7 +72,7 @@ func of(t *Datatype, n int, arrays ...abi.Array) (*typemap.Type, error) {
 	if err := checkLists(n, arrays...); err != nil {
 		return nil, err
 	}
-	if err := CheckType(t); err != nil {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
 	return t.Type, nil
@@ -256,7 +257,7 @@ var pairs = map[[2]string]string{
 // TypeGetValueIndex returns nil if there is no such pair.
 func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
 	for _, t := range []*Datatype{value, index} {
-		if err := CheckType(t); err != nil {
+		if err := t.Check(); err != nil {
 			return nil, err
 		}
 	}
@@ -269,7 +270,7 @@ func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
 
 func TypeCommit(h *abi.Handle) error {
 	t := Registry.Find(*h)
-	if err := CheckType(t); err != nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	t.commit()
@@ -306,7 +307,7 @@ func (t *Datatype) shape() (s lease.Shape, ok bool) {
 // data.
 func TypeFree(h *abi.Handle) error {
 	t := Registry.Find(*h)
-	if err := CheckType(t); err != nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	if t.Basic() != nil {

@@ -7,27 +7,18 @@ import (
 )
 
 func TypeSize(t *Datatype) (int, error) {
-	if err := CheckType(t); err != nil {
-		return 0, err
-	}
 	return t.Size(), nil
 }
 
 func TypeSizeX(t *Datatype) (int, error) { return TypeSize(t) }
 
 func TypeGetExtent(t *Datatype) (lb, extent int, err error) {
-	if err := CheckType(t); err != nil {
-		return 0, 0, err
-	}
 	return t.Lb(), t.Extent(), nil
 }
 
 func TypeGetExtentX(t *Datatype) (lb, extent int, err error) { return TypeGetExtent(t) }
 
 func TypeGetTrueExtent(t *Datatype) (lb, extent int, err error) {
-	if err := CheckType(t); err != nil {
-		return 0, 0, err
-	}
 	lb, extent = t.TrueExtent()
 	return lb, extent, nil
 }
@@ -50,9 +41,6 @@ func TypeUb(t *Datatype) (int, error) {
 }
 
 func TypeGetEnvelope(t *Datatype) (integers, addresses, types, combiner int, err error) {
-	if err := CheckType(t); err != nil {
-		return 0, 0, 0, 0, err
-	}
 	c := t.Contents()
 	return len(c.Ints), len(c.Addrs), len(c.Types), int(c.Combiner), nil
 }
@@ -60,9 +48,6 @@ func TypeGetEnvelope(t *Datatype) (integers, addresses, types, combiner int, err
 // TypeGetContents gives types that are not predefined new handles, which the program frees.
 func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integers, addresses abi.Array,
 	types []abi.Handle) error {
-	if err := CheckType(t); err != nil {
-		return err
-	}
 	c := t.Contents()
 	switch {
 	case c.Combiner == typemap.NamedType:
@@ -119,18 +104,12 @@ func contents(c typemap.Contents, out []int32) {
 }
 
 func TypeGetName(t *Datatype, name abi.Text) (int, error) {
-	if err := CheckType(t); err != nil {
-		return 0, err
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return name.Set(t.name, abi.C.MaxObjectName), nil
 }
 
 func TypeSetName(t *Datatype, name abi.Text) error {
-	if err := CheckType(t); err != nil {
-		return err
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.name = name.String()

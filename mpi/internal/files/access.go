@@ -15,19 +15,19 @@ func addressOf(b []byte) abi.Addr { return abi.Addr(uintptr(unsafe.Pointer(&b[0]
 
 // Whether an access writes.
 const (
-	reads  = false
-	writes = true
+	Reads  = false
+	Writes = true
 )
 
-// A place is the position at which an access begins.
-type place struct {
+// A Place is the position at which an access begins.
+type Place struct {
 	by     pointer
 	offset int  // in etypes, of explicit
 	begins bool // a split collective
 }
 
 // function returns the name of a collective function that accesses p.
-func (p place) function(write bool) string {
+func (p Place) function(write bool) string {
 	name := "MPI_File_read"
 	if write {
 		name = "MPI_File_write"
@@ -49,19 +49,16 @@ const (
 )
 
 var (
-	atPointer = place{by: individual}
-	atShared  = place{by: shared}
-	inOrder   = place{by: ordered}
+	AtPointer = Place{by: individual}
+	AtShared  = Place{by: shared}
+	InOrder   = Place{by: ordered}
 )
 
-func at(offset int) place { return place{by: explicit, offset: offset} }
+func At(offset int) Place { return Place{by: explicit, offset: offset} }
 
 // prepare returns an access at p. Positions advance by the requested amount, whatever has moved.
 // In order, prepare is collective.
-func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype) (*access, error) {
-	if err := check(f); err != nil {
-		return nil, err
-	}
+func (f *File) prepare(write bool, p Place, buf abi.Addr, n int, t *dtypes.Datatype) (*access, error) {
 	f.mu.Lock()
 	a := &access{f: f, v: f.view, write: write, atomic: f.atomic, buf: buf, count: n, t: t}
 	f.mu.Unlock()
@@ -84,7 +81,7 @@ func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datat
 }
 
 // check sets the bytes that a moves, and returns an error if a is not valid.
-func (a *access) check(p place) error {
+func (a *access) check(p Place) error {
 	if err := dtypes.Check(a.count, a.t); err != nil {
 		return err
 	}
@@ -139,8 +136,8 @@ func statusOf(bytes int) abi.Status {
 	return st
 }
 
-// block is a blocking access.
-func (f *File) block(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
+// Access is a blocking access.
+func Access(write bool, p Place, f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
 	a, err := f.prepare(write, p, buf, n, t)
 	if err != nil {
 		return err
@@ -165,8 +162,8 @@ func (a *access) begin(done func(moved int, err error)) {
 	}()
 }
 
-// start is a nonblocking access.
-func (f *File) start(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype) (*p2p.Request, error) {
+// StartAccess is a nonblocking access. If it is collective, but not in order, it needs no messages.
+func StartAccess(write bool, p Place, f *File, buf abi.Addr, n int, t *dtypes.Datatype) (*p2p.Request, error) {
 	a, err := f.prepare(write, p, buf, n, t)
 	if err != nil {
 		return nil, err
@@ -200,12 +197,9 @@ type pending struct {
 	err   error
 }
 
-// beginSplit is the first part of a split collective.
-func (f *File) beginSplit(name string, write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype) error {
-	if err := check(f); err != nil {
-		return err
-	}
-	s := &pending{name: name, over: make(chan struct{})}
+// BeginSplit is the first part of a split collective.
+func BeginSplit(write bool, p Place, f *File, buf abi.Addr, n int, t *dtypes.Datatype) error {
+	s := &pending{name: p.function(write), over: make(chan struct{})}
 	f.mu.Lock()
 	other := f.split
 	if other == nil {
@@ -230,11 +224,9 @@ func (f *File) beginSplit(name string, write bool, p place, buf abi.Addr, n int,
 	return nil
 }
 
-// endSplit is the second part.
-func (f *File) endSplit(name string, st *abi.Status) error {
-	if err := check(f); err != nil {
-		return err
-	}
+// EndSplit is the second part.
+func EndSplit(write bool, p Place, f *File, buf abi.Addr, st *abi.Status) error {
+	name := p.function(write)
 	f.mu.Lock()
 	s := f.split
 	ours := s != nil && s.name == name

@@ -29,8 +29,8 @@ const (
 	alignment       = 4 << 10 // of the aggregators' parts
 )
 
-// blockAll is a blocking collective access.
-func (f *File) blockAll(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
+// AccessAll is a blocking collective access.
+func AccessAll(write bool, p Place, f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
 	a, err := f.prepare(write, p, buf, n, t)
 	if f.exchanges() {
 		x, e := f.plan(f.all(p.function(write)), a, err)
@@ -53,9 +53,6 @@ func (f *File) blockAll(write bool, p place, buf abi.Addr, n int, t *dtypes.Data
 
 // exchanges reports whether an access may be an exchange: all ranks say the same.
 func (f *File) exchanges() bool {
-	if check(f) != nil {
-		return false
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.scattered && !f.atomic

@@ -44,7 +44,8 @@ var Null = &File{Handle: table.FileNull, handler: errs.ErrorsReturn}
 
 func init() { Registry.Set(Null.Handle, Null) }
 
-func check(f *File) error {
+// Check returns an error if f is no open file.
+func (f *File) Check() error {
 	if f == Null {
 		return errs.New(errs.File, "the file is MPI_FILE_NULL")
 	}
@@ -119,24 +120,15 @@ func FileCallErrhandler(f *File, code int) error {
 // ---- Properties of a file ----
 
 func FileGetGroup(f *File) (*comms.Group, error) {
-	if err := check(f); err != nil {
-		return nil, err
-	}
 	return comms.CommGroup(&comms.Comm{P2P: f.c})
 }
 
 func FileGetAmode(f *File) (int, error) {
-	if err := check(f); err != nil {
-		return 0, err
-	}
 	return int(f.mode), nil
 }
 
 // FileSetInfo keeps hints, so that FileGetInfo returns them. None is heeded.
 func FileSetInfo(f *File, info *infos.Info) error {
-	if err := check(f); err != nil {
-		return err
-	}
 	err := f.all("MPI_File_set_info").agree(nil)
 	if err == nil {
 		f.hint(info)
@@ -155,9 +147,6 @@ func (f *File) hint(info *infos.Info) {
 }
 
 func FileGetInfo(f *File) (*infos.Info, error) {
-	if err := check(f); err != nil {
-		return nil, err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return infos.New(f.info...), nil

@@ -88,7 +88,7 @@ func (f *File) size() (int, error) {
 // FileClose is collective. Operations under way end first.
 func FileClose(h *abi.Handle) error {
 	f := Registry.Find(*h)
-	if err := check(f); err != nil {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	f.under.Wait()
@@ -124,9 +124,6 @@ func FileDelete(name abi.Text, info *infos.Info) error {
 // ---- Size ----
 
 func FileGetSize(f *File) (int, error) {
-	if err := check(f); err != nil {
-		return 0, err
-	}
 	return f.size()
 }
 
@@ -157,10 +154,7 @@ func FilePreallocate(f *File, size int) error {
 }
 
 func (f *File) resize(function string, size int, do func() error) error {
-	err := check(f)
-	if err != nil {
-		return err
-	}
+	var err error
 	switch {
 	case size < 0:
 		err = errs.New(errs.Arg, "the size is %d: want 0 or more", size)
@@ -180,9 +174,6 @@ var errSequential = errs.New(errs.Unsupported, "the file was opened with MPI_MOD
 
 // FileSync writes this rank's data to the device.
 func FileSync(f *File) error {
-	if err := check(f); err != nil {
-		return err
-	}
 	f.under.Wait()
 	err := againOnly(func() error { return unix.Fsync(f.fd) })
 	if err == unix.EINVAL || err == unix.EROFS { // there is nothing to write

@@ -154,11 +154,8 @@ func FileSeek(f *File, offset, whence int) error {
 	return err
 }
 
-// checkPositions returns an error if f is not valid, or only has a shared pointer.
+// checkPositions returns an error if f only has a shared pointer.
 func (f *File) checkPositions() error {
-	if err := check(f); err != nil {
-		return err
-	}
 	if f.mode.has(sequential) {
 		return errSequential
 	}
@@ -193,12 +190,8 @@ func (v *view) checkOffset(offset int) error {
 
 // FileSeekShared is collective: the first rank sets the pointer.
 func FileSeekShared(f *File, offset, whence int) error {
-	err := f.checkPositions()
-	if f == nil || f == Null {
-		return err
-	}
 	t := f.all("MPI_File_seek_shared")
-	if err = t.agree(err, offset, whence); err != nil {
+	if err := t.agree(f.checkPositions(), offset, whence); err != nil {
 		return err
 	}
 	return t.first(nil, func() error {
@@ -231,9 +224,6 @@ func FileGetPositionShared(f *File) (int, error) {
 
 // FileSetAtomicity is collective.
 func FileSetAtomicity(f *File, atomic bool) error {
-	if err := check(f); err != nil {
-		return err
-	}
 	same := 0
 	if atomic {
 		same = 1
@@ -248,9 +238,6 @@ func FileSetAtomicity(f *File, atomic bool) error {
 }
 
 func FileGetAtomicity(f *File) (bool, error) {
-	if err := check(f); err != nil {
-		return false, err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.atomic, nil

@@ -179,9 +179,6 @@ const current = -1
 
 // FileSetView is collective, and sets both pointers to the beginning of the view.
 func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep abi.Text, info *infos.Info) error {
-	if err := check(f); err != nil {
-		return err
-	}
 	v, err := f.viewOf(disp, etype, filetype, datarep.String())
 	same := []int{0, 0, 0}
 	if err == nil {
@@ -268,9 +265,6 @@ func (f *File) checkOrder(t *typemap.Type) error {
 
 // FileGetView gives types that are not predefined new handles, which the program frees.
 func FileGetView(f *File, datarep abi.Text) (disp int, etype, filetype *dtypes.Datatype, err error) {
-	if err := check(f); err != nil {
-		return 0, nil, nil, err
-	}
 	v, _ := f.now()
 	datarep.Set(representations[v.rep], maxDatarep)
 	if etype, err = dtypes.HandleOf(v.etype); err == nil {
@@ -290,10 +284,7 @@ func (f *File) now() (v *view, at int) {
 
 // FileGetTypeExtent returns the extent that a datatype has in the file.
 func FileGetTypeExtent(f *File, t *dtypes.Datatype) (int, error) {
-	if err := check(f); err != nil {
-		return 0, err
-	}
-	if err := dtypes.CheckType(t); err != nil {
+	if err := t.Check(); err != nil {
 		return 0, err
 	}
 	if v, _ := f.now(); v.rep == external32 {

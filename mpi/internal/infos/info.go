@@ -73,7 +73,8 @@ func (i *Info) Value(key string) (string, bool) {
 	return strings.TrimSpace(i.pairs[at].value), true
 }
 
-func checkInfo(i *Info) error {
+// Check returns an error if i is not valid.
+func (i *Info) Check() error {
 	if i == nil {
 		return errs.New(errs.Info, "the info is not valid")
 	}
@@ -83,9 +84,6 @@ func checkInfo(i *Info) error {
 // keyOf returns a key of the program's. The functions in Fortran have removed surrounding blanks,
 // which are part of the key in C.
 func keyOf(i *Info, key abi.Text) (string, error) {
-	if err := checkInfo(i); err != nil {
-		return "", err
-	}
 	k := key.String()
 	if k == "" || len(k) >= abi.C.MaxInfoKey {
 		return "", errs.New(errs.InfoKey, "the key %q has %d bytes: want 1 to %d", k, len(k), abi.C.MaxInfoKey-1)
@@ -96,9 +94,6 @@ func keyOf(i *Info, key abi.Text) (string, error) {
 func InfoCreate() (*Info, error) { return New(), nil }
 
 func InfoDup(i *Info) (*Info, error) {
-	if err := checkInfo(i); err != nil {
-		return nil, err
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	n := &Info{pairs: slices.Clone(i.pairs)}
@@ -192,18 +187,12 @@ func InfoGetValuelen(i *Info, key abi.Text) (int, bool, error) {
 }
 
 func InfoGetNkeys(i *Info) (int, error) {
-	if err := checkInfo(i); err != nil {
-		return 0, err
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.pairs), nil
 }
 
 func InfoGetNthkey(i *Info, n int, key abi.Text) error {
-	if err := checkInfo(i); err != nil {
-		return err
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if n < 0 || n >= len(i.pairs) {

@@ -15,47 +15,25 @@ func (m *message) buffered() (core.Request, error) {
 	})
 }
 
-func BufferAttach(at abi.Addr, size int) error  { return comms.ProcessBuffer().Attach(at, size) }
-func BufferDetach() (abi.Addr, int, error)      { return comms.ProcessBuffer().Detach() }
-func BufferFlush() error                        { return flush(comms.ProcessBuffer(), nil) }
-func BufferIflush() (*Request, error)           { return iflush(comms.ProcessBuffer(), nil) }
-func CommFlushBuffer(c *comms.Comm) error       { return flush(c.OwnBuffer()) }
-func SessionFlushBuffer(s *comms.Session) error { return flush(s.OwnBuffer()) }
+func BufferAttach(at abi.Addr, size int) error { return comms.ProcessBuffer.Attach(at, size) }
+func BufferDetach() (abi.Addr, int, error)     { return comms.ProcessBuffer.Detach() }
+func BufferFlush() error                       { return flush(&comms.ProcessBuffer) }
+func BufferIflush() (*Request, error)          { return iflush(&comms.ProcessBuffer) }
 
-func CommAttachBuffer(c *comms.Comm, at abi.Addr, size int) error {
-	b, err := c.OwnBuffer()
-	return attach(b, err, at, size)
-}
-
-func CommDetachBuffer(c *comms.Comm) (abi.Addr, int, error)       { return detach(c.OwnBuffer()) }
-func CommIflushBuffer(c *comms.Comm) (*Request, error)            { return iflush(c.OwnBuffer()) }
-func SessionIflushBuffer(s *comms.Session) (*Request, error)      { return iflush(s.OwnBuffer()) }
-func SessionDetachBuffer(s *comms.Session) (abi.Addr, int, error) { return detach(s.OwnBuffer()) }
+func CommAttachBuffer(c *comms.Comm, at abi.Addr, size int) error { return c.Buffer.Attach(at, size) }
+func CommDetachBuffer(c *comms.Comm) (abi.Addr, int, error)       { return c.Buffer.Detach() }
+func CommFlushBuffer(c *comms.Comm) error                         { return flush(&c.Buffer) }
+func CommIflushBuffer(c *comms.Comm) (*Request, error)            { return iflush(&c.Buffer) }
 
 func SessionAttachBuffer(s *comms.Session, at abi.Addr, size int) error {
-	b, err := s.OwnBuffer()
-	return attach(b, err, at, size)
+	return s.Buffer.Attach(at, size)
 }
-
-func attach(b *comms.Buffer, err error, at abi.Addr, size int) error {
-	if err != nil {
-		return err
-	}
-	return b.Attach(at, size)
-}
-
-func detach(b *comms.Buffer, err error) (abi.Addr, int, error) {
-	if err != nil {
-		return 0, 0, err
-	}
-	return b.Detach()
-}
+func SessionDetachBuffer(s *comms.Session) (abi.Addr, int, error) { return s.Buffer.Detach() }
+func SessionFlushBuffer(s *comms.Session) error                   { return flush(&s.Buffer) }
+func SessionIflushBuffer(s *comms.Session) (*Request, error)      { return iflush(&s.Buffer) }
 
 // flush waits until all messages in the buffer are sent.
-func flush(b *comms.Buffer, err error) error {
-	if err != nil {
-		return err
-	}
+func flush(b *comms.Buffer) (err error) {
 	for _, op := range b.UnderWay() {
 		if _, e := op.Wait(comms.Forever); err == nil {
 			err = e
@@ -64,10 +42,7 @@ func flush(b *comms.Buffer, err error) error {
 	return err
 }
 
-func iflush(b *comms.Buffer, err error) (*Request, error) {
-	if err != nil {
-		return nil, err
-	}
+func iflush(b *comms.Buffer) (*Request, error) {
 	ops := b.UnderWay()
 	if len(ops) == 0 {
 		return RequestDone, nil

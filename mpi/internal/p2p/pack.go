@@ -8,9 +8,6 @@ import (
 )
 
 func Pack(in abi.Addr, n int, t *dtypes.Datatype, out abi.Addr, size int, position *int, c *comms.Comm) error {
-	if err := comms.Check(c); err != nil {
-		return err
-	}
 	return pack(in, n, t, out, size, position)
 }
 
@@ -28,9 +25,6 @@ func pack(in abi.Addr, n int, t *dtypes.Datatype, out abi.Addr, size int, positi
 }
 
 func Unpack(in abi.Addr, size int, position *int, out abi.Addr, n int, t *dtypes.Datatype, c *comms.Comm) error {
-	if err := comms.Check(c); err != nil {
-		return err
-	}
 	if err := dtypes.Check(n, t); err != nil {
 		return err
 	}
@@ -44,9 +38,6 @@ func Unpack(in abi.Addr, size int, position *int, out abi.Addr, n int, t *dtypes
 }
 
 func PackSize(n int, t *dtypes.Datatype, c *comms.Comm) (int, error) {
-	if err := comms.Check(c); err != nil {
-		return 0, err
-	}
 	if err := dtypes.Check(n, t); err != nil {
 		return 0, err
 	}

@@ -21,6 +21,7 @@ type Kind struct {
 	Registry string // of a handle's objects, such as comms.Groups
 	Raises   bool
 	Nulled   bool
+	Checked  bool // its objects have a method Check
 }
 
 var columns = regexp.MustCompile(` {2,}`)
@@ -44,7 +45,8 @@ func (p *parser) kind(line string) error {
 		fields[i] = strings.TrimSuffix(s, "-")
 	}
 	k := Kind{Name: fields[0], c: fields[1], large: fields[2], Go: fields[3], Macro: fields[4]}
-	is := map[string]*bool{"const": &k.constant, "raises": &k.Raises, "nulled": &k.Nulled}
+	is := map[string]*bool{"const": &k.constant, "raises": &k.Raises, "nulled": &k.Nulled,
+		"checked": &k.Checked}
 	for _, s := range strings.Fields(fields[5]) {
 		switch {
 		case strings.Contains(s, "."):

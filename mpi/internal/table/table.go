@@ -29,10 +29,11 @@ type Function struct {
 
 // Facts are the facts about a function that functions.txt explains.
 type Facts struct {
-	Counted, Early, Large, Collectives, Beside bool
+	Counted, Early, Large, Collectives, Beside, Checked bool
 
 	Other string // its other name
 	On    string // the object whose error handler its errors call
+	Go    string // its function in Go, "" for the one of its name
 }
 
 // A Form is one of the three forms of a collective.
@@ -123,10 +124,12 @@ func (p *parser) line(line string) error {
 // add adds the facts of a text.
 func (f *Facts) add(text string) error {
 	is := map[string]*bool{"counted": &f.Counted, "early": &f.Early, "large": &f.Large,
-		"collectives": &f.Collectives, "beside": &f.Beside}
+		"collectives": &f.Collectives, "beside": &f.Beside, "checked": &f.Checked}
 	for _, s := range strings.Fields(text) {
 		if on, ok := strings.CutPrefix(s, "on:"); ok {
 			f.On = on
+		} else if code, ok := strings.CutPrefix(s, "go:"); ok {
+			f.Go = code
 		} else if strings.HasPrefix(s, "MPIX_") {
 			f.Other = s
 		} else if fact := is[strings.TrimPrefix(s, "un")]; fact != nil {

@@ -146,9 +146,6 @@ func neighborOf(rank int) int {
 }
 
 func CartMap(c *comms.Comm, ndims int, dims, periods abi.Array) (int, error) {
-	if err := comms.Check(c); err != nil {
-		return 0, err
-	}
 	lengths, _, err := gridOf(ndims, dims, periods)
 	if err != nil {
 		return 0, err

@@ -18,9 +18,6 @@ import (
 
 // topologyOf returns the topology of c, which is to be of a kind.
 func topologyOf(c *comms.Comm, kind int) (*comms.Topology, error) {
-	if err := comms.Check(c); err != nil {
-		return nil, err
-	}
 	if c.Topology.Kind != kind {
 		return nil, errs.New(errs.Topology, "the communicator has no such topology")
 	}
@@ -28,9 +25,6 @@ func topologyOf(c *comms.Comm, kind int) (*comms.Topology, error) {
 }
 
 func TopoTest(c *comms.Comm) (int, error) {
-	if err := comms.Check(c); err != nil {
-		return 0, err
-	}
 	if c.Topology.Kind == 0 {
 		return abi.Undefined, nil
 	}
@@ -110,9 +104,6 @@ func GraphMap(c *comms.Comm, nnodes int, index, edges abi.Array) (int, error) {
 
 // mapFirst is how ranks are numbered in a new topology: as they are.
 func mapFirst(c *comms.Comm, n int) (int, error) {
-	if err := comms.Check(c); err != nil {
-		return 0, err
-	}
 	if n < 0 || n > c.Peers() {
 		return 0, errs.New(errs.Arg, "%d ranks are not among the %d there are", n, c.Peers())
 	}

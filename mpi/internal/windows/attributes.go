@@ -14,9 +14,6 @@ func WinCreateKeyval(copyFn, deleteFn, extra abi.Addr) (int, error) {
 func WinFreeKeyval(number *int) error { return attrs.FreeKeyval(attrs.KindWin, number) }
 
 func WinSetAttr(w *Win, number int, value abi.Addr) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	return w.Put(attrs.KindWin, w.Handle, number, value, false)
 }
 
@@ -58,9 +55,6 @@ func (w *Win) Integer(number int) (int64, bool, error) {
 }
 
 func WinGetAttr(w *Win, number int) (abi.Addr, bool, error) {
-	if err := Check(w); err != nil {
-		return 0, false, err
-	}
 	switch number {
 	case winBase:
 		return w.base, true, nil
@@ -77,16 +71,10 @@ func WinGetAttr(w *Win, number int) (abi.Addr, bool, error) {
 }
 
 func WinDeleteAttr(w *Win, number int) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	return w.Remove(attrs.KindWin, w.Handle, number)
 }
 
 func WinSetErrhandler(w *Win, h *errs.Errhandler) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if err := h.Check(errs.KindWin); err != nil {
 		return err
 	}
@@ -104,18 +92,12 @@ func (w *Win) errhandler() *errs.Errhandler {
 
 // WinGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func WinGetErrhandler(w *Win) (*errs.Errhandler, error) {
-	if err := Check(w); err != nil {
-		return nil, err
-	}
 	h := w.errhandler()
 	h.Hold()
 	return h, nil
 }
 
 func WinCallErrhandler(w *Win, code int) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler",
 		comms.CalledByProgram(code))
 	return nil

@@ -66,9 +66,6 @@ func (w *Win) checkRank(rank int) error {
 var fences = comms.In("MPI_Win_fence")
 
 func WinFence(assertion int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if err := w.checkIdle(); err != nil {
 		return err
 	}
@@ -78,8 +75,8 @@ func WinFence(assertion int, w *Win) error {
 
 // ranksOf returns the numbers in the window of the ranks of a group.
 func (w *Win) ranksOf(g *comms.Group) ([]int, error) {
-	if g == nil {
-		return nil, errs.New(errs.Group, "the group is not valid")
+	if err := g.Check(); err != nil {
+		return nil, err
 	}
 	ranks := g.Translate(w.w.Comm.Group())
 	if slices.ContainsFunc(ranks, func(r int) bool { return r < 0 }) {
@@ -89,9 +86,6 @@ func (w *Win) ranksOf(g *comms.Group) ([]int, error) {
 }
 
 func WinStart(g *comms.Group, assertion int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if w.Started || w.All || w.anyLocked() {
 		return outOfTurn("an epoch of access was not ended")
 	}
@@ -110,9 +104,6 @@ func WinStart(g *comms.Group, assertion int, w *Win) error {
 }
 
 func WinComplete(w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if !w.Started {
 		return outOfTurn("MPI_Win_start was not called")
 	}
@@ -124,9 +115,6 @@ func WinComplete(w *Win) error {
 }
 
 func WinPost(g *comms.Group, assertion int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if w.posted {
 		return outOfTurn("MPI_Win_wait was not called")
 	}
@@ -156,9 +144,6 @@ func WinTest(w *Win) (bool, error) {
 }
 
 func (w *Win) checkPosted() error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if !w.posted {
 		return outOfTurn("MPI_Win_post was not called")
 	}
@@ -172,9 +157,6 @@ const (
 )
 
 func WinLock(how, rank, assertion int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	switch {
 	case how != lockExclusive && how != lockShared:
 		return errs.New(errs.LockType, "the type of the lock is not MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED")
@@ -204,9 +186,6 @@ func WinLock(how, rank, assertion int, w *Win) error {
 }
 
 func WinUnlock(rank int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if rank == abi.ProcNull {
 		return nil
 	}
@@ -221,9 +200,6 @@ func WinUnlock(rank int, w *Win) error {
 }
 
 func WinLockAll(assertion int, w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if w.Started || w.All || w.anyLocked() {
 		return outOfTurn("an epoch of access was not ended")
 	}
@@ -244,9 +220,6 @@ func WinLockAll(assertion int, w *Win) error {
 }
 
 func WinUnlockAll(w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if !w.All {
 		return outOfTurn("MPI_Win_lock_all was not called")
 	}
@@ -256,9 +229,6 @@ func WinUnlockAll(w *Win) error {
 
 // checkLocked returns an error unless a rank is locked: a flush needs a lock.
 func (w *Win) checkLocked(rank int) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if err := w.checkRank(rank); err != nil {
 		return err
 	}
@@ -269,9 +239,6 @@ func (w *Win) checkLocked(rank int) error {
 }
 
 func (w *Win) checkAnyLocked() error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if !w.All && !w.anyLocked() {
 		return outOfTurn("no rank is locked")
 	}
@@ -280,7 +247,7 @@ func (w *Win) checkAnyLocked() error {
 
 func WinFlush(rank int, w *Win) error {
 	if rank == abi.ProcNull {
-		return Check(w)
+		return nil
 	}
 	if err := w.checkLocked(rank); err != nil {
 		return err
@@ -297,7 +264,7 @@ func WinFlushAll(w *Win) error {
 
 func WinFlushLocal(rank int, w *Win) error {
 	if rank == abi.ProcNull {
-		return Check(w)
+		return nil
 	}
 	if err := w.checkLocked(rank); err != nil {
 		return err
@@ -313,9 +280,6 @@ func WinFlushLocalAll(w *Win) error {
 }
 
 func WinSync(w *Win) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	w.w.Sync()
 	return nil
 }

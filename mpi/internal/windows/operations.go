@@ -34,7 +34,7 @@ type place struct {
 // access checks the arguments of an operation, and returns its target. nothing states that there is
 // nothing to do.
 func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err error) {
-	if err := Check(w); err != nil {
+	if err := w.Check(); err != nil {
 		return t, false, err
 	}
 	for _, d := range origins {
@@ -247,7 +247,7 @@ func elementOf(t *typemap.Type) *typemap.Basic {
 
 // requested starts an operation whose outcome a request has.
 func (w *Win) requested(start func(keep rma.Keep) error) (*p2p.Request, error) {
-	if err := Check(w); err != nil {
+	if err := w.Check(); err != nil {
 		return nil, err
 	}
 	var started []core.Request

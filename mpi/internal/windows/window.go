@@ -48,8 +48,8 @@ const (
 // makers are the functions that make windows, by flavor.
 var makers = [...]string{"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic", "MPI_Win_allocate_shared"}
 
-// Check returns an error if a window is not valid.
-func Check(w *Win) error {
+// Check returns an error if w is not valid.
+func (w *Win) Check() error {
 	if w == nil {
 		return errs.New(errs.Win, "the window is not valid")
 	}
@@ -123,9 +123,6 @@ func allocated(w *Win, err error) (abi.Addr, *Win, error) {
 
 // WinSharedQuery returns the first part that has memory for MPI_PROC_NULL.
 func WinSharedQuery(w *Win, rank int) (size, unit int, base abi.Addr, err error) {
-	if err := Check(w); err != nil {
-		return 0, 0, 0, err
-	}
 	if w.flavor != flavorShared && w.flavor != flavorAllocate {
 		return 0, 0, 0, errs.New(errs.RMAFlavor, "the window's memory was not allocated with it")
 	}
@@ -171,9 +168,6 @@ func WinDetach(w *Win, base abi.Addr) error {
 }
 
 func (w *Win) checkDynamic() error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	if w.flavor != flavorDynamic {
 		return errs.New(errs.RMAFlavor, "the window is not dynamic")
 	}
@@ -182,7 +176,7 @@ func (w *Win) checkDynamic() error {
 
 func WinFree(h *abi.Handle) error {
 	w := Registry.Find(*h)
-	if err := Check(w); err != nil {
+	if err := w.Check(); err != nil {
 		return err
 	}
 	if err := w.checkIdle(); err != nil {
@@ -201,9 +195,6 @@ func WinFree(h *abi.Handle) error {
 }
 
 func WinGetGroup(w *Win) (*comms.Group, error) {
-	if err := Check(w); err != nil {
-		return nil, err
-	}
 	return comms.NewGroup(w.w.Comm.Group()), nil
 }
 
@@ -229,26 +220,17 @@ func (w *Win) setHints(info *infos.Info) {
 }
 
 func WinSetInfo(w *Win, info *infos.Info) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	w.setHints(info)
 	return nil
 }
 
 func WinGetInfo(w *Win) (*infos.Info, error) {
-	if err := Check(w); err != nil {
-		return nil, err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return infos.New(w.hints...), nil
 }
 
 func WinSetName(w *Win, name abi.Text) error {
-	if err := Check(w); err != nil {
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.name = name.String()
@@ -256,9 +238,6 @@ func WinSetName(w *Win, name abi.Text) error {
 }
 
 func WinGetName(w *Win, name abi.Text) (int, error) {
-	if err := Check(w); err != nil {
-		return 0, err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return name.Set(w.name, abi.C.MaxObjectName), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,12 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 	for _, f := range all {
 		if !f.Face {
 			by, at := raiserOf(&f)
-			fmt.Fprintf(&body, "\t{%q, call%s, by%s, %d},\n", "MPI_"+f.Name, f.GoName(), by, max(at, 0))
+			fmt.Fprintf(&body, "\t{%q, call%s, by%s, %d", "MPI_"+f.Name, f.GoName(), by, max(at, 0))
+			if i := objectOf(&f); f.Checked && i >= 0 {
+				fmt.Fprintf(&body, ", (*Args).check%s, %d},\n", title(f.Args[i].Kind.Name), i)
+			} else {
+				body.WriteString(", nil, 0},\n")
+			}
 		}
 	}
 	body.WriteString("}\n")
@@ -51,6 +57,9 @@ func writeHandle(body *strings.Builder, k table.Kind) string {
 	if strings.Contains(methods, "a."+k.Go+"(") {
 		fmt.Fprintf(body, "\nfunc (a *Args) %s(i int) *%s { return %s.Find(abi.Handle(a[i])) }\n",
 			k.Go, typ, k.Registry)
+	}
+	if strings.Contains(methods, "check"+title(k.Name)+",") {
+		fmt.Fprintf(body, "\nfunc (a *Args) check%s(i int) error { return a.%s(i).Check() }\n", title(k.Name), k.Go)
 	}
 	if strings.Contains(methods, "a."+setter(k)+"(") {
 		fmt.Fprintf(body, "\nfunc (a *Args) %s(i int, x *%s) { a.setHandle(i, %s.HandleOf(x)) }\n",
@@ -83,6 +92,25 @@ func raiserOf(f *table.Function) (by string, at int) {
 	return title(f.Args[at].Kind.Name), at
 }
 
+// objectOf returns the index of the argument that is checked: the object whose error handler f's
+// errors call, or the first object that can be; -1 if there is none.
+func objectOf(f *table.Function) int {
+	can := func(a table.Arg) bool { return a.Kind.Checked && a.In && !a.Out && a.Length == "" }
+	if _, at := raiserOf(f); at >= 0 && can(f.Args[at]) {
+		return at
+	}
+	return slices.IndexFunc(f.Args, can)
+}
+
+var goWord = regexp.MustCompile(`[A-Za-z_][\w.]*`)
+
+// goCall returns the name of f's function in Go, with a dot before a method's, and its first
+// arguments.
+func goCall(f *table.Function) (name, first string) {
+	name, first, _ = strings.Cut(cmp.Or(f.Go, f.GoName()), "(")
+	return name, strings.TrimSuffix(first, ")")
+}
+
 // commOf returns the index of the communicator's argument.
 func commOf(f *table.Function) int {
 	return slices.IndexFunc(f.Args, func(a table.Arg) bool { return a.Kind.Name == "comm" })
@@ -100,9 +128,29 @@ func writeGoFunction(w io.Writer, f *table.Function, at map[string]string) {
 	}
 	var before, after strings.Builder
 	var params, results []string
+	name, first := goCall(f)
+	pkg, given := at[name], -1 // the argument that first has
+	first = goWord.ReplaceAllStringFunc(first, func(word string) string {
+		i := slices.IndexFunc(f.Args, func(a table.Arg) bool { return a.Name == word })
+		switch {
+		case i >= 0:
+			given = i
+			return fmt.Sprintf("a.%s(%d)", f.Args[i].Kind.Go, i)
+		case strings.Contains(word, "."):
+			return word
+		}
+		return pkg + "." + word
+	})
+	if first != "" {
+		params = append(params, first)
+	}
+	object := objectOf(f)
 	for i, a := range f.Args {
 		local := localName(a.Name)
 		switch {
+		case i == given:
+		case i == object && name[0] == '.':
+			name = fmt.Sprintf("a.%s(%d)%s", a.Kind.Go, i, name)
 		case a.Kind.Name == "status" && a.Length != "":
 			params = append(params, fmt.Sprintf("a.statuses(%d, a.int(%d))", i, lengthOf(f, a)))
 		case a.Kind.Name == "status":
@@ -126,9 +174,9 @@ func writeGoFunction(w io.Writer, f *table.Function, at map[string]string) {
 			params = append(params, fmt.Sprintf("a.%s(%d)", a.Kind.Go, i))
 		}
 	}
-	call := fmt.Sprintf("%s(%s)", f.GoName(), strings.Join(params, ", "))
-	if name := at[f.GoName()]; name != "" {
-		call = name + "." + call
+	call := fmt.Sprintf("%s(%s)", name, strings.Join(params, ", "))
+	if pkg != "" {
+		call = pkg + "." + call
 	}
 	fmt.Fprintf(w, "\nfunc call%s(a *Args) error {\n", f.GoName())
 	if after.Len() == 0 {

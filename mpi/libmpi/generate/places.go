@@ -16,7 +16,8 @@ import (
 func places(dir string, functions []table.Function) (map[string]string, error) {
 	wanted := map[string]bool{}
 	for _, f := range functions {
-		wanted[f.GoName()] = true
+		name, _ := goCall(&f)
+		wanted[name] = true
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.go"))
 	if err != nil {
