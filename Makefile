@@ -306,6 +306,10 @@ deb: build ## a Debian package in dist/ of what make install installs (needs dpk
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
 TO  = $(DESTDIR)$(PREFIX)
+.PHONY: rename
+rename: ## give the module the path of MODULE=github.com/you/gompi, so that whoever hosts it can publish it
+	@GO='$(GO)' .ci/rename '$(MODULE)'
+
 install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi and MPI's libraries if they were made, manual pages, completion for bash, zsh and fish, the docs and the examples' source
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
