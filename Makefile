@@ -306,7 +306,10 @@ deb: build ## a Debian package in dist/ of what make install installs (needs dpk
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
 TO  = $(DESTDIR)$(PREFIX)
-.PHONY: rename
+.PHONY: api rename
+api: ## list the exported names of the public packages in internal/archtest/testdata/api.txt; CHANGELOG.md has to name those that go or change
+	$(GO) test ./internal/archtest -count=1 -run ExportedNames -args -api
+
 rename: ## give the module the path of MODULE=github.com/you/gompi, so that whoever hosts it can publish it
 	@GO='$(GO)' .ci/rename '$(MODULE)'
 
