@@ -112,10 +112,14 @@ var rules = []rule{
 	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
 		"internal/core/shmsync", "internal/seg"}},
 	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
-		"internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
+		"internal/core/hier", "internal/core/shmcoll", "internal/core/round", "internal/core/message",
+		"internal/core/liveness", "internal/core/progress", "internal/fifo"}},
 	{"comm/topology", []string{"comm/.", "internal/core/.", "internal/core/topology"}},
 	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout",
-		"internal/core/call"}},
+		"internal/core/memory", "internal/core/call"}},
+	// not communicators
+	{"internal/core/memory", []string{"internal/core/message", "internal/core/peers", "internal/core/shmsync",
+		"internal/core/layout", "internal/core/path", "internal/boot", "internal/seg", "transport"}},
 	{"internal/core/topology", []string{"internal/core/."}},
 	{"comm/window", []string{"comm/.", "internal/core/.", "internal/core/rma"}},
 	// tests alone
@@ -131,7 +135,7 @@ var rules = []rule{
 		"internal/env", "internal/sockets", "internal/guest"}},
 	{"mpi/libmpi/twins", nil},
 	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest"}},
-	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg",
+	{"internal/core", []string{"internal/stats", "internal/boot", "internal/seg",
 		"internal/env", "internal/machine"}},
 	{"comm", []string{"internal/core", "internal/version"}}, // Go's face
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},

@@ -6,60 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
-	"syscall"
 
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
-	"gompi/internal/core/message"
+	"gompi/internal/core/memory"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 )
-
-// An allocation is memory that Alloc has returned and Free has not taken back.
-type allocation struct {
-	b      mem.Buffer
-	off    int    // in this rank's heap, -1 for ordinary memory
-	mapped []byte // ordinary memory outside Go's heap, nil if there is none
-}
-
-type allocations struct {
-	mu  sync.Mutex
-	all []allocation
-}
-
-func (l *allocations) add(x allocation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, x)
-}
-
-// index returns the index of the allocation of b, -1 if there is none. The caller holds the lock.
-func (l *allocations) index(b mem.Buffer) int {
-	return slices.IndexFunc(l.all, func(x allocation) bool { return mem.Same(x.b, b) })
-}
-
-// find returns the allocation of b.
-func (l *allocations) find(b mem.Buffer) (x allocation, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := l.index(b); i >= 0 {
-		return l.all[i], true
-	}
-	return x, false
-}
-
-// take removes an allocation of b and returns the allocation. Any empty allocation serves an empty
-// b.
-func (l *allocations) take(b mem.Buffer) (x allocation, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := l.index(b); i >= 0 {
-		x, ok = l.all[i], true
-		l.all = slices.Delete(l.all, i, i+1)
-	}
-	return x, ok
-}
 
 // Alloc returns n zeroed elements in memory that the other ranks of this host read and write in
 // place. Alloc is collective: if any rank cannot have the memory, all get ErrMemory.
@@ -69,19 +22,16 @@ func (c *Comm) Alloc(ctx context.Context, t mem.Type, n int) (mem.Buffer, error)
 		return mem.Buffer{}, c.fault(calls.Alloc.String(), -1, err)
 	}
 	c.register(x) // before Close can free the memory
-	if c.allocations.add(x); x.off >= 0 {
+	if c.allocations.Add(x); x.Heap >= 0 {
 		c.exec.Paths.AddAllocations(1)
 	}
-	return x.b, nil
+	return x.Buffer, nil
 }
 
 // register registers x with transports, if x can be.
-func (c *Comm) register(x allocation) {
-	if x.off < 0 && x.mapped == nil {
-		return
-	}
-	if err := c.e.Mover.Register(x.b); err != nil {
-		c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(),
+func (c *Comm) register(x memory.Allocation) {
+	if err := c.memory.Register(x); err != nil {
+		c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.Size(),
 			"err", err)
 	}
 }
@@ -92,7 +42,7 @@ func (c *Comm) Free(ctx context.Context, b mem.Buffer) error {
 }
 
 func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
-	x, ok := c.allocations.find(b)
+	x, ok := c.allocations.Find(b)
 	if !ok {
 		return BadArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
 	}
@@ -100,69 +50,27 @@ func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
 	if err := c.ops.Run(ctx, &o); err != nil {
 		return err
 	}
-	if c.allocations.take(b); x.off >= 0 {
+	if c.allocations.Take(b); x.Heap >= 0 {
 		c.exec.Paths.AddAllocations(-1)
 	}
-	c.freeWhenUnused(x)
+	c.memory.Free(x)
 	return nil
-}
-
-// freeWhenUnused frees x when no peer can write to x any more. After a failed operation a peer may
-// still write, and would else write into the next allocation.
-func (c *Comm) freeWhenUnused(x allocation) {
-	switch {
-	case x.mapped != nil:
-		c.mapped.add(x)
-		c.sweepMapped()
-	case x.off >= 0 && !c.mapping().free(c.e, x):
-		c.mapping().late.add(x)
-	}
-}
-
-// sweepMapped frees the mapped memory that was given back and is unused by now.
-func (p *process) sweepMapped() {
-	p.mapped.mu.Lock()
-	defer p.mapped.mu.Unlock()
-	p.mapped.all = slices.DeleteFunc(p.mapped.all, func(x allocation) bool {
-		over := unused(p.e, x)
-		if over {
-			_ = syscall.Munmap(x.mapped) // fails only for other memory
-		}
-		return over
-	})
-}
-
-// unused reports whether neither peers nor transports use x any more.
-func unused(e *message.Engine, x allocation) bool {
-	return !e.Mover.MayBeWritten(x.b) && e.Mover.Deregister(x.b)
-}
-
-// free frees x in the heap if unused.
-func (m *hostMemory) free(e *message.Engine, x allocation) bool {
-	over := unused(e, x)
-	if over {
-		m.heap.Free(x.off)
-	}
-	return over
 }
 
 // freeAllocations frees the remaining memory when c is closed. safe means that no peer writes there
 // any more. Otherwise c was broken or a collective was under way, and the memory is freed after the
 // peers have left.
 func (c *Comm) freeAllocations(safe bool) {
-	c.allocations.mu.Lock()
-	defer c.allocations.mu.Unlock()
-	left := c.allocations.all
-	c.allocations.all = nil
+	left := c.allocations.TakeAll()
 	free := func() {
 		for _, x := range left {
-			c.freeWhenUnused(x)
+			c.memory.Free(x)
 		}
 	}
 	if c.block == 0 || safe {
 		free()
 	} else {
-		c.memory.pool.WhenVacant(c.block, free)
+		c.memory.Host.Pool.WhenVacant(c.block, free)
 	}
 }
 
@@ -174,53 +82,30 @@ func checkElements(t mem.Type, n int) error {
 	return nil
 }
 
-func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, error) {
+func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (memory.Allocation, error) {
 	if err := checkElements(t, n); err != nil {
-		return allocation{}, err
+		return memory.Allocation{}, err
 	}
 	f := call.Fingerprint{Kind: calls.Alloc, Type: t, Count: int64(n)}
 	switch {
 	case n == 0:
 		if _, err := c.exchange(ctx, f, 0); err != nil {
-			return allocation{}, err
+			return memory.Allocation{}, err
 		}
-		return c.ordinary(t, 0)
+		return c.memory.Ordinary(t, 0)
 	case c.exec.Shared == nil && (c.exec.Hier == nil || c.exec.Hier.Alone()):
 		return c.allocateAlone(ctx, f, n*t.Size())
 	}
 	return c.allocateShared(ctx, f, n*t.Size())
 }
 
-// leastProbed is the least size for which ordinary first asks the kernel whether it has the memory:
-// Go ends the process if the kernel refuses memory for its heap.
-const leastProbed = 64 << 20
-
-// ordinary allocates memory that no other rank sees. Transports that register memory get memory
-// outside Go's heap.
-func (c *Comm) ordinary(t mem.Type, n int) (allocation, error) {
-	registers := n > 0 && c.e.Mover.Registers()
-	if size := n * t.Size(); registers || size >= leastProbed {
-		c.sweepMapped()
-		const access, private = syscall.PROT_READ | syscall.PROT_WRITE, syscall.MAP_PRIVATE | syscall.MAP_ANON
-		bytes, err := syscall.Mmap(-1, 0, size, access, private)
-		switch {
-		case err != nil:
-			return allocation{}, fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), err)
-		case registers:
-			return allocation{mem.HostBytes(t, n, bytes), -1, bytes}, nil
-		}
-		_ = syscall.Munmap(bytes)
-	}
-	b, err := mem.Host.Alloc(t, n)
-	return allocation{b, -1, nil}, err
-}
-
 // allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place
 // in its heap and reports how much memory the host has left. If there is enough for all, the
 // ranks claim the memory, and report whether they could.
-func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int) (x allocation, err error) {
-	c.memory.sweep(c.e)
-	heap, limit := c.memory.heap, c.memory.limit()
+func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int) (x memory.Allocation, err error) {
+	host := c.memory.Host
+	host.Sweep(c.e)
+	heap, limit := host.Heap, host.Limit()
 	off, refused := heap.Reserve(size)
 	if refused == nil {
 		defer func() {
@@ -240,12 +125,12 @@ func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int)
 	if err := c.allClaim(ctx, f, size, refused); err != nil {
 		return x, err
 	}
-	return allocation{mem.HostBytes(f.Type, int(f.Count), bytes), off, nil}, nil
+	return memory.Allocation{Buffer: mem.HostBytes(f.Type, int(f.Count), bytes), Heap: off}, nil
 }
 
 // allocateAlone is allocateShared for a rank that shares no memory with others: it allocates
 // ordinary memory, if all ranks can have theirs.
-func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) (allocation, error) {
+func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) (memory.Allocation, error) {
 	limit := seg.MemoryLimit()
 	all, err := c.exchange(ctx, f, yes, limit.Left)
 	if err == nil {
@@ -255,9 +140,9 @@ func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) 
 		err = c.allClaim(ctx, f, size, nil)
 	}
 	if err != nil {
-		return allocation{}, err
+		return memory.Allocation{}, err
 	}
-	return c.ordinary(f.Type, int(f.Count))
+	return c.memory.Ordinary(f.Type, int(f.Count))
 }
 
 const no, yes = 0, 1 // a rank's answers about the memory
@@ -321,64 +206,28 @@ func (c *Comm) refusal(r, size int, why error) error {
 // AllocLocal is Alloc for this rank alone, without messages. The memory belongs to the process.
 // FreeLocal gives it back, or Close of the last Comm does.
 func (c *Comm) AllocLocal(t mem.Type, n int) (mem.Buffer, error) {
-	x, err := c.allocateLocal(t, n)
+	err := checkElements(t, n)
+	var x memory.Allocation
+	if err == nil {
+		x, err = c.memory.Alloc(t, n)
+	}
 	if err != nil {
 		return mem.Buffer{}, c.fault("alloc_local", -1, err)
 	}
 	c.register(x)
-	c.local.add(x)
-	return x.b, nil
+	c.memory.Local.Add(x)
+	return x.Buffer, nil
 }
 
 // FreeLocal gives back b, which AllocLocal of any of this process's Comms has returned.
 func (c *Comm) FreeLocal(b mem.Buffer) error {
-	x, ok := c.local.take(b)
+	x, ok := c.memory.Local.Take(b)
 	if !ok {
 		err := BadArgument("%d elements of %v: want what AllocLocal has returned, once", b.Len(), b.Type())
 		return c.fault("free_local", -1, err)
 	}
-	if x.off < 0 || !c.suspect.Load() {
-		c.freeWhenUnused(x)
+	if x.Heap < 0 || !c.suspect.Load() {
+		c.memory.Free(x)
 	}
 	return nil
-}
-
-func (c *Comm) allocateLocal(t mem.Type, n int) (allocation, error) {
-	if err := checkElements(t, n); err != nil {
-		return allocation{}, err
-	}
-	if n > 0 && c.memory != nil {
-		return c.memory.allocate(c.e, t, n)
-	}
-	if err := hasRoom(n*t.Size(), seg.MemoryLimit()); err != nil {
-		return allocation{}, err
-	}
-	return c.ordinary(t, n)
-}
-
-// hasRoom returns an error if a host has fewer bytes left.
-func hasRoom(size int, limit seg.Limit) error {
-	if int64(size) > limit.Left {
-		return fmt.Errorf("%w: this rank wants %s, %v", ErrMemory, seg.Amount(int64(size)), limit)
-	}
-	return nil
-}
-
-// allocate allocates n elements in the heap, without communication.
-func (m *hostMemory) allocate(e *message.Engine, t mem.Type, n int) (allocation, error) {
-	m.sweep(e)
-	size := n * t.Size()
-	if err := hasRoom(size, m.limit()); err != nil {
-		return allocation{}, err
-	}
-	off, err := m.heap.Reserve(size)
-	if err != nil {
-		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
-	}
-	bytes, err := m.heap.Claim(off)
-	if err != nil {
-		m.heap.Free(off)
-		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
-	}
-	return allocation{mem.HostBytes(t, n, bytes), off, nil}, nil
 }

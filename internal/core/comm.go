@@ -11,12 +11,12 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/core/exec"
 	"gompi/internal/core/group"
+	"gompi/internal/core/memory"
 	"gompi/internal/core/message"
 	"gompi/internal/core/path"
 	"gompi/internal/core/progress"
 	"gompi/internal/core/round"
 	"gompi/internal/core/shmsync"
-	"gompi/internal/core/turn"
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
@@ -33,15 +33,15 @@ type Comm struct {
 	base        string      // name without the suffixes of Shrink and Restore
 	renewals    int         // by Shrink and Restore, in a row
 	rules       *path.Rules
-	exec        exec.Exec     // of collectives
-	ops         turn.Queue    // of collectives
-	round       *round.Round  // the collective in progress
-	onHost      bool          // no rank's buffers are on a device
-	block       shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
-	allocations allocations   // of Alloc
-	maker       group.Maker   // of CreateGroup
-	votes       atomic.Uint64 // calls of Shrink and Agree
-	gaveUp      atomic.Bool   // in a Shrink or Restore: this rank votes no more
+	exec        exec.Exec          // of collectives
+	ops         exec.Queue         // of collectives
+	round       *round.Round       // the collective in progress
+	onHost      bool               // no rank's buffers are on a device
+	block       shmsync.Token      // of exec.Shared or exec.Hier.Shared, 0 if none
+	allocations memory.Allocations // of Alloc
+	maker       group.Maker        // of CreateGroup
+	votes       atomic.Uint64      // calls of Shrink and Agree
+	gaveUp      atomic.Bool        // in a Shrink or Restore: this rank votes no more
 }
 
 // firstName is the name of the first communicator.
@@ -51,15 +51,12 @@ const firstName = "world"
 type process struct {
 	e       *message.Engine
 	boot    boot.Boot
-	rec     *seg.Recorder      // nil without a host segment
-	stats   *stats.Rank        // nil without -stats and -trace, but in programs of MPI
-	memory  *hostMemory        // nil without memory that all may map
-	aside   func() *hostMemory // the same without a transport that uses it; nil if none
+	rec     *seg.Recorder // nil without a host segment
+	stats   *stats.Rank   // nil without -stats and -trace, but in programs of MPI
+	memory  memory.Memory
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
-	mapped  allocations // given back, but a peer or a transport may still use them
-	local   allocations // of AllocLocal
 	suspect atomic.Bool // a collective has failed: peers may still write to its vectors in the heap
 
 	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
@@ -175,7 +172,7 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.ops.WhenOver(func() {
-		c.give(c.block)
+		c.memory.Give(c.block)
 		c.ch.ReleaseMemory()
 		if c.exec.NCCL != nil {
 			c.exec.NCCL.Close(broken, func() { close(over) })
@@ -219,11 +216,13 @@ func (c *Comm) closesAtOnce() bool {
 func (p *process) newComm(name string, ch *message.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, stats: p.stats, base: name, rules: rules, round: round.Of(ch)}
-	c.maker.Engine, c.maker.Parent = p.e, ch
+	c.maker.Parent = ch
 	ch.HoldMemory()
 	c.ops.Engine, c.ops.Ch, c.ops.Round, c.ops.Exec, c.ops.Suspect = p.e, ch, c.round, &c.exec, &p.suspect
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: c.round, Staging: &p.staging}
 	c.onHost = c.firstWith(true) < 0
-	c.setUpNCCL()
+	if c.wantsNCCL && c.Size() > 1 && c.firstWith(false) < 0 {
+		c.exec.NCCL = exec.NewNCCL(&c.exec, c.boot.Info().Node, c.ch.Host, c.warn)
+	}
 	return c
 }

@@ -98,14 +98,14 @@ func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	case offered:
 		c.withdraw("create_group", mine, err)
 	default:
-		c.give(shmsync.Token(mine.Block))
+		c.memory.Give(shmsync.Token(mine.Block))
 	}
 	return nil, err
 }
 
 // offer returns this rank's Member for a new communicator.
 func (p *process) offer(color int64, key int) group.Member {
-	return group.Member{Color: color, Key: int64(key), Counter: int64(p.e.Live.Counter()), Block: int64(p.take())}
+	return group.Member{Color: color, Key: int64(key), Counter: int64(p.e.Live.Counter()), Block: int64(p.memory.Take())}
 }
 
 // withdraw notifies the other ranks, to which this rank has sent its offer, that this rank fails
@@ -141,7 +141,7 @@ func (c *Comm) divided(kind calls.Kind, mine group.Member, all []int64, err erro
 		c.withdraw(call.Fingerprint{Kind: kind}.String(), mine, err)
 		return nil, c.fault(kind.String(), -1, err)
 	case err != nil || mine.Color < 0:
-		c.give(shmsync.Token(mine.Block))
+		c.memory.Give(shmsync.Token(mine.Block))
 		return nil, c.fault(kind.String(), -1, err)
 	}
 	ranks, members := c.Group().Split(all, mine.Color)

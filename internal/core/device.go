@@ -15,13 +15,6 @@ import (
 // through pinned host memory in chunks (package exec). In a short collective each rank stages its
 // own buffers, without an exchange. Where NCCL is wanted, it comes first.
 
-// setUpNCCL prepares collectives by NCCL, if NCCL is wanted and all ranks may have devices.
-func (c *Comm) setUpNCCL() {
-	if c.wantsNCCL && c.Size() > 1 && c.firstWith(false) < 0 {
-		c.exec.NCCL = exec.NewNCCL(&c.exec, c.boot.Info().Node, c.ch.Host, c.warn)
-	}
-}
-
 // firstWith returns the first rank that may have buffers on devices, or that has no devices; -1 if
 // there is none.
 func (c *Comm) firstWith(devices bool) int {

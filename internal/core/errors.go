@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"gompi/internal/core/call"
+	"gompi/internal/core/exec"
 	"gompi/internal/core/liveness"
+	"gompi/internal/core/memory"
 	"gompi/internal/core/message"
 	"gompi/internal/core/record"
-	"gompi/internal/core/turn"
 )
 
 // The reasons an operation fails, for errors.Is.
@@ -22,10 +23,8 @@ var (
 	ErrTruncated  = message.ErrTruncated
 	ErrType       = message.ErrType
 	ErrArgument   = call.ErrArgument
-	ErrConcurrent = turn.ErrConcurrent
-	// ErrMemory: some rank has less memory than requested of Alloc. All ranks get ErrMemory;
-	// nothing was taken and nothing is broken.
-	ErrMemory = errors.New("not enough memory")
+	ErrConcurrent = exec.ErrConcurrent
+	ErrMemory     = memory.ErrMemory
 )
 
 // Errors with details, for errors.As.

@@ -69,23 +69,23 @@ func (c *Comm) LongestStaged() int { return slices.Max(append(c.staging.Kept(), 
 func (c *Comm) IsHierarchical() bool { return c.exec.Hier != nil }
 
 // LimitMemory makes this rank's Alloc believe that so much memory is left.
-func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
+func (c *Comm) LimitMemory(l seg.Limit) { c.memory.Host.Limit = func() seg.Limit { return l } }
 
 // Lent returns how many allocations this rank has in its heap, of all communicators.
 func (c *Comm) Lent() int {
-	if c.memory == nil {
+	h := c.memory.Host
+	if h == nil {
 		return 0
 	}
-	c.memory.sweep(c.e)
-	return c.memory.heap.Len()
+	h.Sweep(c.e)
+	return h.Heap.Len()
 }
 
 // Mirrored makes c's rank see itself in the place of every other member: its
 // collectives, but those in which something is read twice, then wait for no rank,
 // and take only what their instructions take.
 func (c *Comm) Mirrored() {
-	m := c.memory
-	own, claim := m.pool.Own(c.block)
+	own, claim := c.memory.Host.Pool.Own(c.block)
 	parts := make([]shmsync.Part, c.Size())
 	for r := range parts {
 		parts[r] = own
@@ -137,7 +137,7 @@ func JudgeEvery(d time.Duration) (restore func()) {
 
 // Spins reports whether this rank spins when it waits.
 func (c *Comm) Spins() bool {
-	return c.e.Spins()
+	return c.e.Progress.Spins()
 }
 
 // ForgetDevices makes this rank unable to tell which ranks may have devices.

@@ -15,6 +15,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/core/exec"
 	"gompi/internal/core/liveness"
+	"gompi/internal/core/memory"
 	"gompi/internal/core/message"
 	"gompi/internal/core/network"
 	"gompi/internal/core/path"
@@ -119,6 +120,7 @@ func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, er
 		Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
 	})
 	p.e = e
+	p.memory.Engine, p.memory.Log = e, cfg.Logger
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, func() { e.Live.HandleEvents() })
 	if err != nil {
@@ -133,9 +135,9 @@ func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, er
 		p.logCarried(info.Rank)
 		return err
 	}
-	p.aside = sync.OnceValue(func() *hostMemory { return newMappedMemory(info) })
+	p.memory.Aside = sync.OnceValue(func() *memory.Host { return memory.NewMapped(info) })
 	if f.Shared != nil && f.Shared() != nil {
-		p.memory = newHostMemory(info, f.Shared())
+		p.memory.Host = memory.NewHost(info, f.Shared())
 	}
 	all, err := cfg.exchangeCards(ctx, f, p)
 	if err != nil {
@@ -205,16 +207,6 @@ func leftOf(info *boot.Info) func(world.Rank) bool {
 	}
 }
 
-// endedOf returns a function that reports whether a rank of this host has stopped touching shared
-// memory.
-func endedOf(info *boot.Info) func(world.Rank) bool {
-	s := info.Segment
-	return func(rank world.Rank) bool {
-		i, ok := s.LocalRank(rank)
-		return ok && s.State(i) >= seg.Closed
-	}
-}
-
 // An agreement is a rank's knowledge after all have exchanged cards.
 type agreement struct {
 	rules   *path.Rules     // of rank 0, by which all ranks choose Paths
@@ -257,7 +249,7 @@ var loadEvery = 30 * time.Second
 // of all.
 func (cfg settings) exchangeCards(ctx context.Context, f network.Connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
-	m.block = p.take()
+	m.block = p.memory.Take()
 	mine, err := cfg.card(f, m.block)
 	if err != nil {
 		return m, err
@@ -390,15 +382,11 @@ func (c *Comm) logWays(ctx context.Context) {
 	if !l.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	for line := range strings.Lines(c.ways()) {
+	l.Info(fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, "+
+		"collectives go through", c.Size(), len(c.hosts())))
+	for line := range strings.Lines(c.exec.Paths.Describe()) {
 		l.Info(strings.TrimSpace(line))
 	}
-}
-
-// ways returns a heading, and a line for each Path of each collective of c, with its least bytes.
-func (c *Comm) ways() string {
-	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, "+
-		"collectives go through\n%s", c.Size(), len(c.hosts()), c.exec.Paths.Describe())
 }
 
 // unexpected returns the memory that this rank may use for unexpected messages: an equal share of a

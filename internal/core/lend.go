@@ -12,7 +12,7 @@ import (
 // NewLease returns a Lease by which C sends bytes and does collectives, or nil if the ranks of this
 // host share no memory. mix has C leave some of the calls to Go.
 func (c *Comm) NewLease(mix bool) *lease.Lease {
-	if c.memory == nil {
+	if c.memory.Host == nil {
 		return nil
 	}
 	l, _ := c.e.NewLease(mem.U8, mix) // Go does all calls without
@@ -39,7 +39,7 @@ func (c *Comm) Unlend(l *lease.Lease, slot int) {
 }
 
 // Wake wakes a local rank that C has sent something to.
-func (c *Comm) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
+func (c *Comm) Wake(local int) { c.memory.Host.SHM.Wake(world.LocalRank(local)) }
 
 // CountersForC turns the counting of calls on or off for a tool; with gompirun -stats it is on. The
 // results are C's counters (a counters of package stats, nil if nothing was counted yet), the world

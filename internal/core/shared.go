@@ -4,10 +4,9 @@ import (
 	"slices"
 	"unsafe"
 
-	"gompi/internal/boot"
 	"gompi/internal/core/hier"
 	"gompi/internal/core/layout"
-	"gompi/internal/core/message"
+	"gompi/internal/core/memory"
 	"gompi/internal/core/path"
 	"gompi/internal/core/round"
 	"gompi/internal/core/shmcoll"
@@ -15,94 +14,14 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
-	"gompi/transport/shm"
 )
-
-// A hostMemory is the memory that a rank shares with the others of its host; nil if it shares
-// nothing.
-type hostMemory struct {
-	info  *boot.Info
-	pool  *shmsync.Pool // nil, like shm, if only programs' mapped memory is shared
-	heap  *seg.Heap
-	limit func() seg.Limit
-	shm   *shm.Transport
-	late  allocations // to be freed, but a peer may still write there
-}
-
-// heapOf returns the heap of a rank of this host.
-func (m *hostMemory) heapOf(local world.LocalRank) []byte {
-	_, heap := seg.Divide(m.info.Segment.Arena(local))
-	return heap
-}
-
-// sweep frees memory of this rank to which peers have stopped writing.
-func (m *hostMemory) sweep(e *message.Engine) {
-	if m.pool != nil {
-		m.pool.Sweep()
-	}
-	m.late.mu.Lock()
-	defer m.late.mu.Unlock()
-	m.late.all = slices.DeleteFunc(m.late.all, func(x allocation) bool { return m.free(e, x) })
-}
-
-// newHostMemory returns the memory that a rank shares, whose transport is t, nil if nothing is
-// shared.
-func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
-	s := info.Segment
-	if s.Ranks() > path.MaxShared {
-		return nil
-	}
-	m := newMappedMemory(info)
-	if m == nil {
-		return nil
-	}
-	m.shm = t
-	blocks, _ := seg.Divide(s.Arena(info.LocalRank))
-	m.pool = shmsync.NewPool(blocks, path.LargeBuffer(s.Ranks()),
-		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
-	return m
-}
-
-// newMappedMemory returns memory that the ranks of this host map, and no transport uses, nil if
-// there is none.
-func newMappedMemory(info *boot.Info) *hostMemory {
-	s := info.Segment
-	if s == nil || s.Arena(info.LocalRank) == nil {
-		return nil
-	}
-	m := &hostMemory{info: info, limit: seg.MemoryLimit}
-	blocks, heap := seg.Divide(s.Arena(info.LocalRank))
-	m.heap = seg.NewHeap(heap,
-		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(blocks)+off, n) },
-		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(blocks)+off, n) })
-	return m
-}
-
-// take allocates a block of shared memory for a new communicator, 0 if there is none.
-func (p *process) take() shmsync.Token {
-	if p.memory == nil {
-		return 0
-	}
-	t, err := p.memory.pool.Take()
-	if err != nil {
-		p.log.Warn("no shared memory for the collectives of a communicator: messages have to do", "err", err)
-	}
-	return t
-}
-
-func (p *process) give(t shmsync.Token) {
-	if p.memory != nil {
-		p.memory.pool.Give(t)
-		p.memory.sweep(p.e)
-	}
-}
 
 // withhold frees t, the block offered for a communicator whose creation has failed on this rank.
 // Other ranks of c may have created that communicator and read t, so withhold waits until none can
 // read t any more.
 func (c *Comm) withhold(t shmsync.Token) {
 	if t != 0 {
-		c.memory.pool.Withhold(t, c.block)
+		c.memory.Host.Pool.Withhold(t, c.block)
 	}
 }
 
@@ -118,12 +37,12 @@ func (c *Comm) setUp(mine shmsync.Token, blocks []shmsync.Token) {
 	t.Hier = shared && len(hosts) > 1 && len(hosts) < len(blocks)
 	t.Even, t.Packed = hier.Shape(hosts)
 	if t.Shared {
-		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
+		t.LargeBuffer = path.LargeBuffer(c.boot.Info().Segment.Ranks())
 	}
 	c.exec.Paths = path.New(t, c.rules)
 	switch {
 	case t.Shared:
-		c.setUpShared(hosts[0], blocks)
+		c.exec.Shared = c.newShared(hosts[0], blocks, c.exec.Paths, !c.rules.Tunes())
 	case t.Hier:
 		c.setUpHier(hosts, blocks)
 	}
@@ -141,11 +60,6 @@ func allTaken(hosts [][]int, blocks []shmsync.Token) bool {
 	return true
 }
 
-// setUpShared prepares collectives through shared memory of all ranks.
-func (c *Comm) setUpShared(ranks []int, blocks []shmsync.Token) {
-	c.exec.Shared = c.newShared(ranks, blocks, c.exec.Paths, !c.rules.Tunes())
-}
-
 // setUpHier prepares hierarchical collectives, through shared memory inside this host if several of
 // the ranks are here.
 func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
@@ -153,7 +67,7 @@ func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 	t := path.Topology{Ranks: len(mine)}
 	var shared hier.Shared
 	if t.Shared = len(mine) > 1; t.Shared {
-		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
+		t.LargeBuffer = path.LargeBuffer(c.boot.Info().Segment.Ranks())
 	}
 	inside := path.New(t, c.rules.Untuned())
 	if t.Shared {
@@ -183,144 +97,78 @@ func (c *Comm) hosts() (hosts [][]int) {
 // host, with the blocks that c's ranks have taken. paths chooses their Paths. whole means that all
 // of c's collectives go that way.
 func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, whole bool) *shmcoll.Collectives {
-	m, me := c.memory, slices.Index(ranks, c.Rank())
-	s := m.info.Segment
+	h, me := c.memory.Host, slices.Index(ranks, c.Rank())
+	s := c.boot.Info().Segment
 	parts, heaps, locals := make([]shmsync.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
-	own, claim := m.pool.Own(c.block)
+	own, claim := h.Pool.Own(c.block)
 	for i, r := range ranks {
 		var theirs []byte
 		if theirs, heaps[i] = seg.Divide(s.Arena(locals[i])); i == me {
 			parts[i] = own
 		} else {
-			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
+			parts[i] = h.Pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
 		}
 	}
-	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(member int) { m.shm.Wake(locals[member]) }}
+	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(member int) { h.SHM.Wake(locals[member]) }}
 	team := shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
-	shared := shmcoll.New(team, heaps, crossMemory{m.shm.CrossMemory(), locals}, paths)
+	shared := shmcoll.New(team, heaps, h.Private(locals), paths)
 	p.SetTeam(&shared.Team, whole)
 	return shared
-}
-
-// A crossMemory reaches memory that only its owner maps.
-type crossMemory struct {
-	*shm.CrossMemory
-	locals []world.LocalRank // by member
-}
-
-func (m crossMemory) Reaches(member int) bool { return m.CrossMemory.Reaches(m.locals[member]) }
-
-func (m crossMemory) Read(member int, dst []byte, from uintptr) error {
-	return m.CrossMemory.Read(m.locals[member], dst, from)
-}
-
-func (m crossMemory) Write(member int, src []byte, to uintptr) error {
-	return m.CrossMemory.Write(m.locals[member], src, to)
 }
 
 // locals returns the local ranks of some ranks of this host.
 func (c *Comm) locals(ranks []int) []world.LocalRank {
 	locals := make([]world.LocalRank, len(ranks))
 	for i, r := range ranks {
-		locals[i], _ = c.memory.info.Segment.LocalRank(c.ch.World(r))
+		locals[i], _ = c.boot.Info().Segment.LocalRank(c.ch.World(r))
 	}
 	return locals
-}
-
-// mapping returns the memory that ranks of this host map, even if their messages go by TCP; nil
-// if there is none.
-func (p *process) mapping() *hostMemory {
-	if p.memory != nil || p.aside == nil {
-		return p.memory
-	}
-	return p.aside()
 }
 
 // Access to memory of another rank without its participation: mapped, by the kernel, or by network
 // devices.
 
 // Shares reports whether this rank and another share memory.
-func (c *Comm) Shares(rank int) bool { return c.onHostOf(c.memory, rank) }
+func (c *Comm) Shares(rank int) bool { return c.memory.Host.Maps(c.ch.World(rank)) }
 
 // Maps reports whether this rank and another map memory of AllocMapped, even if their messages go
 // by TCP.
-func (c *Comm) Maps(rank int) bool { return c.onHostOf(c.mapping(), rank) }
-
-// onHostOf reports whether a rank maps m, which may be nil.
-func (c *Comm) onHostOf(m *hostMemory, rank int) bool {
-	if m == nil {
-		return false
-	}
-	_, ok := m.info.Segment.LocalRank(c.ch.World(rank))
-	return ok
-}
+func (c *Comm) Maps(rank int) bool { return c.memory.Mapping().Maps(c.ch.World(rank)) }
 
 // AllocMapped returns n bytes, mapped by the ranks for which Maps is true. FreeLocal takes them
 // back. If Maps is false for all other ranks, the memory may be any.
 func (c *Comm) AllocMapped(n int) ([]byte, error) {
-	m := c.mapping()
-	if m == nil || n == 0 {
+	h := c.memory.Mapping()
+	if h == nil || n == 0 {
 		b, err := c.AllocLocal(mem.U8, n)
 		return b.HostSlice(), err
 	}
-	x, err := m.allocate(c.e, mem.U8, n)
+	x, err := h.Alloc(c.e, mem.U8, n)
 	if err != nil {
 		return nil, c.fault("alloc_local", -1, err)
 	}
-	c.local.add(x)
-	return x.b.HostSlice(), nil
+	c.memory.Local.Add(x)
+	return x.HostSlice(), nil
 }
 
 // Locate returns the place of n bytes of this rank, for ranks that share memory with this rank; 0
 // if the bytes are not in shared memory.
-func (c *Comm) Locate(at uintptr, n int) uint64 {
-	m := c.mapping()
-	if m == nil {
-		return 0
-	}
-	return uint64(seg.Locate(m.heapOf(m.info.LocalRank), layout.BytesAt(at, n)))
-}
+func (c *Comm) Locate(at uintptr, n int) uint64 { return c.memory.Mapping().Locate(at, n) }
 
 // Mapped returns this rank's address of bytes that another rank has located.
 func (c *Comm) Mapped(rank int, place uint64) unsafe.Pointer {
-	m := c.mapping()
-	local, _ := m.info.Segment.LocalRank(c.ch.World(rank))
-	heap := m.heapOf(local)
-	return unsafe.Pointer(&seg.Place(place).At(heap, 0, 1)[0])
+	return c.memory.Mapping().Mapped(c.ch.World(rank), place)
 }
 
 // Expose lets the ranks of this host reach memory of this process through the kernel, by Kernel.
 func (c *Comm) Expose() {
-	if c.memory != nil {
-		c.memory.shm.CrossMemory().Expose()
+	if c.memory.Host != nil {
+		c.memory.Host.SHM.CrossMemory().Expose()
 	}
 }
-
-// A Kernel copies from and to private memory of another process of this host. A Kernel does not
-// change.
-type Kernel struct{ memory crossMemory }
-
-// A Span is some bytes of another process.
-type Span = shm.Span
 
 // Kernel returns the Kernel of a rank, nil if the kernel does not let this rank reach that rank.
-func (c *Comm) Kernel(rank int) *Kernel {
-	m := crossMemory{c.memory.shm.CrossMemory(), c.locals([]int{rank})}
-	if !m.Reaches(0) {
-		return nil
-	}
-	return &Kernel{m}
-}
-
-// Read copies consecutive spans, together as long as dst, to dst. It changes the slice of spans.
-func (k *Kernel) Read(dst []byte, from []Span) error {
-	return k.memory.ReadSpans(k.memory.locals[0], dst, from)
-}
-
-// Write is the reverse of Read.
-func (k *Kernel) Write(src []byte, to []Span) error {
-	return k.memory.WriteSpans(k.memory.locals[0], src, to)
-}
+func (c *Comm) Kernel(rank int) *memory.Kernel { return c.memory.Host.Kernel(c.locals([]int{rank})[0]) }
 
 // Key returns the key by which ranks without shared memory access n bytes of this rank by their
 // network devices, past this rank; nil if they cannot. Remote takes another rank's key.
@@ -328,10 +176,5 @@ func (c *Comm) Key(at uintptr, n int) []byte {
 	return c.e.Mover.Key(mem.Bytes(layout.BytesAt(at, n)))
 }
 
-// A Remote is memory of another rank that a network device accesses. Places are that rank's
-// addresses. A result of 0 or false means that too many operations are under way and nothing was
-// done: the caller calls again after Progress.
-type Remote = message.Remote
-
 // Remote returns the memory of a rank that the key is of.
-func (c *Comm) Remote(rank int, key []byte) *Remote { return c.ch.Remote(rank, key) }
+func (c *Comm) Remote(rank int, key []byte) *memory.Remote { return memory.NewRemote(c.ch, rank, key) }

@@ -37,7 +37,7 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 		c.withdraw(kind.String(), mine, err)
 		return nil, err
 	case err != nil:
-		c.give(shmsync.Token(mine.Block))
+		c.memory.Give(shmsync.Token(mine.Block))
 		return nil, err
 	}
 	late := c.admit(o)

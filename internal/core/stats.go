@@ -102,7 +102,7 @@ func placeOf(ctx context.Context) *stats.Place {
 
 // SetSite sets the place in the program that reports name for waits, until the next SetSite.
 func (c *Comm) SetSite(site string) {
-	p := c.ch.Progress()
+	p := &c.e.Progress
 	p.Lock()
 	defer p.Exit()
 	c.rec.SetSite(seg.AnyCall, site)

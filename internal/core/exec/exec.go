@@ -1,5 +1,5 @@
-// Package exec carries out collectives. Package path chooses the Path of each; exec follows it and
-// chooses nothing:
+// Package exec carries out the collectives of a communicator, one at a time (queue.go). Package
+// path chooses the Path of each; exec follows it and chooses nothing:
 //
 //	Via        is done by
 //	Shm        package shmcoll: all ranks on one host, through memory that they share
@@ -14,8 +14,6 @@
 // Only the ranks themselves know where their buffers lie. If the Path depends on that, its Ask says
 // so: the ranks exchange their answers by a collective of a few words, and path.Resolve returns the
 // Path to follow (where.go).
-//
-// The caller has numbered the call and runs one call at a time.
 package exec
 
 import (

@@ -19,7 +19,6 @@ import (
 // by messages of a Channel of their own, which every rank opens for its first group, and closes
 // with the parent.
 type Maker struct {
-	Engine *message.Engine
 	Parent *message.Channel
 
 	mu     sync.Mutex
@@ -41,7 +40,7 @@ func (m *Maker) channel() (*message.Channel, error) {
 }
 
 func (m *Maker) open() *message.Channel {
-	return m.Engine.Open(liveness.MakerID(m.Parent.ID), Of(&m.Parent.Comm).ranks)
+	return m.Parent.Engine.Open(liveness.MakerID(m.Parent.ID), Of(&m.Parent.Comm).ranks)
 }
 
 // Close ends the exchanges under way, on all ranks.
@@ -65,7 +64,7 @@ func (m *Maker) Exchange(ctx context.Context, g Group, tag int, mine Member) (al
 	if err != nil {
 		return nil, false, err
 	}
-	x := exchange{m.Engine, ch, Of(&m.Parent.Comm), g, tag}
+	x := exchange{ch, Of(&m.Parent.Comm), g, tag}
 	if first := x.parent.Index(slices.Min(g.ranks)); ch.Rank() != first {
 		return x.join(ctx, first, mine)
 	}
@@ -76,7 +75,6 @@ func (m *Maker) Exchange(ctx context.Context, g Group, tag int, mine Member) (al
 // caller. Each such message gets an answer: the outcome and, if the group is created, all its
 // Members, or else the reason as text.
 type exchange struct {
-	e      *message.Engine
 	ch     *message.Channel
 	parent Group
 	g      Group
@@ -100,7 +98,7 @@ func (x *exchange) join(ctx context.Context, first int, mine Member) ([]Member, 
 		return nil, false, x.with(first, err)
 	}
 	answer := make([]byte, 1+max(partSize*x.g.Size(), maxReasonText))
-	st, _, err := x.e.Wait(ctx, x.ch.Irecv(first, x.tag, mem.Bytes(answer)))
+	st, _, err := x.ch.Engine.Wait(ctx, x.ch.Irecv(first, x.tag, mem.Bytes(answer)))
 	if err != nil {
 		return nil, true, x.with(first, err)
 	}
@@ -152,7 +150,7 @@ func (x *exchange) answer(ctx context.Context, ranks []int, outcome byte, rest [
 	for i, r := range ranks {
 		hs[i] = x.ch.Isend(r, x.tag, b, false)
 	}
-	failed, err := x.e.WaitAll(ctx, len(hs), func(i int) message.Handle { return hs[i] })
+	failed, err := x.ch.Engine.WaitAll(ctx, len(hs), func(i int) message.Handle { return hs[i] })
 	if failed >= 0 && err != nil {
 		return x.with(ranks[failed], err)
 	}

@@ -112,10 +112,7 @@ func (c *Comm) why() error {
 	return c.err
 }
 
-// IsBroken reports whether Err is not nil, without a lock.
-func (c *Comm) IsBroken() bool { return c.broken.Load() }
-
-// BrokenWord returns the word that IsBroken loads.
+// BrokenWord returns a word that is true when Err is not nil, to be loaded without a lock.
 func (c *Comm) BrokenWord() *atomic.Bool { return &c.broken }
 
 // Broken is Err with the lock held.

@@ -58,7 +58,7 @@ func (c *Comm) CatchUp() {
 }
 
 // MayOpen reports whether frames for a communicator that does not exist here are kept.
-func (k *Ranks) MayOpen(id uint64) bool { return k.past.mayOpen(id) }
+func (k *Ranks) MayOpen(id uint64) bool { return !k.past.revoked.has(id) && !k.past.closed.has(id) }
 
 // named returns the communicator that a revocation with an id is for, nil if there is none.
 func (k *Ranks) named(id uint64) *Comm {

@@ -24,9 +24,6 @@ func (p *past) revoke(id uint64, why Reason) bool {
 	return true
 }
 
-// mayOpen reports whether frames for a communicator that does not exist here are kept.
-func (p *past) mayOpen(id uint64) bool { return !p.revoked.has(id) && !p.closed.has(id) }
-
 // why returns the encoded reason of a communicator's revocation, nil if not revoked.
 func (p *past) why(id uint64) []byte {
 	if v, ok := p.revoked.of[id]; ok {

@@ -16,7 +16,7 @@ import (
 // Ranks are ranks of the communicator unless stated otherwise.
 type Channel struct {
 	liveness.Comm
-	e           *Engine
+	Engine      *Engine
 	q           match.Queues[Request, Kept]
 	probes      []*waiter    // of blocking probes
 	sought      map[int]bool // targets of probes without wait, in vain since the last Stalled
@@ -36,9 +36,9 @@ func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
 }
 
 func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Channel {
-	e.progress.Lock()
-	defer e.progress.Exit()
-	ch := &Channel{e: e}
+	e.Progress.Lock()
+	defer e.Progress.Exit()
+	ch := &Channel{Engine: e}
 	e.Live.Open(&ch.Comm, ch, id, members, counters)
 	ch.collectives = e.cfg.Collectives(ch)
 	e.channels[id] = ch
@@ -67,7 +67,7 @@ func (e *Engine) channel(id uint64) *Channel {
 func (ch *Channel) adopt(m *Kept) {
 	src := ch.Member(m.Peer.Rank)
 	if src < 0 || ch.Broken() != nil {
-		ch.e.drop(m)
+		ch.Engine.Drop(m)
 		return
 	}
 	m.Src = src
@@ -76,10 +76,10 @@ func (ch *Channel) adopt(m *Kept) {
 		ch.arrived(m)
 	case transport.Await:
 		ch.Inquire(m.Src)
-		ch.e.freeMessage(m)
+		ch.Engine.freeMessage(m)
 	default:
 		if _, kept := ch.collectives.Frame(m); !kept {
-			ch.e.drop(m)
+			ch.Engine.Drop(m)
 		}
 	}
 }
@@ -93,9 +93,9 @@ func (ch *Channel) Close() {
 }
 
 func (ch *Channel) close() {
-	e := ch.e
-	e.progress.Lock()
-	defer e.progress.Exit()
+	e := ch.Engine
+	e.Progress.Lock()
+	defer e.Progress.Exit()
 	delete(e.channels, ch.ID)
 	e.latest, ch.closed = nil, true
 	ch.Comm.Close()
@@ -104,9 +104,9 @@ func (ch *Channel) close() {
 // Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
 // goroutine starts a message any more.
 func (ch *Channel) Drain() {
-	e := ch.e
-	e.progress.Lock()
-	defer e.progress.Exit()
+	e := ch.Engine
+	e.Progress.Lock()
+	defer e.Progress.Exit()
 	w := &waiter{e: e}
 	w.Init(nil, nil)
 	w.Waiter.Init(nil) // the program waits in none of its calls
@@ -116,14 +116,14 @@ func (ch *Channel) Drain() {
 		w.watch(r)
 	}
 	if w.left > 0 {
-		e.progress.Await(context.Background(), &w.Waiter) // never fails: this context never ends
+		e.Progress.Await(context.Background(), &w.Waiter) // never fails: this context never ends
 	}
 }
 
 // Busy reports whether messages of ch are under way.
 func (ch *Channel) Busy() bool {
-	ch.e.progress.Lock()
-	defer ch.e.progress.Unlock()
+	ch.Engine.Progress.Lock()
+	defer ch.Engine.Progress.Unlock()
 	for range ch.underWay {
 		return true
 	}
@@ -137,7 +137,7 @@ func (ch *Channel) underWay(yield func(r *Request) bool) {
 			return
 		}
 	}
-	for _, s := range ch.e.slots.list {
+	for _, s := range ch.Engine.slots.list {
 		r := s.r
 		if s.m != nil {
 			r = s.m.taken
@@ -152,11 +152,11 @@ var _ liveness.Operations = (*Channel)(nil)
 
 // Fail implements liveness.Operations.
 func (ch *Channel) Fail(err error) {
-	e := ch.e
+	e := ch.Engine
 	ch.cancelPosted(err)
 	for n := range ch.q.Arrived() {
 		ch.q.Remove(n)
-		e.drop(n.Val)
+		e.Drop(n.Val)
 	}
 	for _, w := range ch.probes {
 		e.rouse(w)
@@ -167,8 +167,8 @@ func (ch *Channel) Fail(err error) {
 		case s.r != nil && s.r.ch == ch:
 			e.abandon(s.r, err)
 		case s.m != nil && s.m.taken != nil && s.m.taken.ch == ch:
-			e.finish(s.m.taken, err)
-			e.drop(s.m)
+			e.Finish(s.m.taken, err)
+			e.Drop(s.m)
 		}
 	}
 	ch.collectives.Fail(err)
@@ -178,21 +178,21 @@ func (ch *Channel) Fail(err error) {
 func (ch *Channel) cancelPosted(err error) {
 	for n := range ch.q.Posted() {
 		ch.q.Cancel(n)
-		ch.e.finish(n.Val, err)
+		ch.Engine.Finish(n.Val, err)
 	}
 }
 
 // Depart implements liveness.Operations. A receive from any member continues as long as there is
 // another member. A receive from this rank itself always continues: this rank may still send.
 func (ch *Channel) Depart(p *peers.Peer, all bool) {
-	e := ch.e
+	e := ch.Engine
 	for n := range ch.q.Arrived() {
 		if m := n.Val; m.Peer == p && m.Kind == transport.RTS { // its payload will not come
 			ch.q.Remove(n)
-			e.drop(m)
+			e.Drop(m)
 		}
 	}
-	ch.q.DropSource(ch.Member(p.Rank), func(n *match.Recv[Request]) { e.finish(n.Val, liveness.ErrLeft) })
+	ch.q.DropSource(ch.Member(p.Rank), func(n *match.Recv[Request]) { e.Finish(n.Val, liveness.ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
 		if r != nil && r.ch == ch && r.Peer == p && !r.collective && (r.HalfWay() || r.Stage == payload.Queued) {
@@ -206,7 +206,7 @@ func (ch *Channel) Depart(p *peers.Peer, all bool) {
 	for n := range ch.q.Posted() {
 		if all && n.Source == Any {
 			ch.q.Cancel(n)
-			e.finish(n.Val, liveness.ErrLeft)
+			e.Finish(n.Val, liveness.ErrLeft)
 		}
 	}
 }
@@ -229,8 +229,8 @@ func (ch *Channel) Awaited(named []int) (to []int, anyMember bool) {
 			named = append(named, src)
 		}
 	}
-	for i := range ch.e.slots.list {
-		if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.HalfWay() {
+	for i := range ch.Engine.slots.list {
+		if r := ch.Engine.slots.list[i].r; r != nil && r.ch == ch && r.HalfWay() {
 			named = append(named, ch.Member(r.Peer.Rank))
 		}
 	}
@@ -250,15 +250,15 @@ func (ch *Channel) Unanswered(yield func(member int) bool) {
 // abandon ends a request whose buffer a transport may hold.
 func (e *Engine) abandon(r *Request, err error) {
 	r.GiveUp(r.Peer != nil && e.Live.Ended(r.Peer.Rank))
-	e.finish(r, err)
+	e.Finish(r, err)
 }
 
-// drop discards a message that no receive will take, and returns its credit.
-func (e *Engine) drop(m *Kept) {
+// Drop discards a message that no receive will take, and returns its credit.
+func (e *Engine) Drop(m *Kept) {
 	if s, _ := e.slots.get(m.Offer); m.local && s != nil {
 		e.abandon(s, s.ch.Broken())
 	}
-	if m.Kind == transport.Eager && m.Peer != nil && !m.paid { // messages of a round die with their Channel
+	if m.Kind == transport.Eager && m.Peer != nil && !m.Paid { // messages of a round die with their Channel
 		e.returnCredit(m.Peer, m.Size)
 	}
 	e.dropFetch(m)

@@ -3,7 +3,6 @@ package message
 import (
 	"gompi/internal/core/payload"
 	"gompi/internal/core/peers"
-	"gompi/internal/core/progress"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -11,7 +10,8 @@ import (
 )
 
 // This file is the interface between the collectives of a Channel and its messages: package round
-// gives the messages of collectives their order, numbers and credit; this package moves them.
+// gives the messages of collectives their order, numbers and credit; this package moves them. The
+// methods of Channels below, except TryProgress, are called with the lock held.
 
 // Collectives are the collectives of a Channel. All methods are called with the lock held.
 type Collectives interface {
@@ -41,38 +41,28 @@ const CollectiveEager = 256 << 10
 // Collectives returns the Channel's result of Config.Collectives.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
 
-// Progress returns the rank's progress engine, which has the lock. The methods below, except
-// TryProgress, are called with the lock held.
-func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
-
-// ExitPolling is Progress().Exit for blocking calls.
-func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
-
-// Mover returns the Mover of the rank's payloads.
-func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
-
 // Flight returns the flight recorder of the Channel's collectives, nil if they are not recorded.
 func (ch *Channel) Flight() *seg.Recorder {
 	if ch.hidden {
 		return nil
 	}
-	return ch.e.flight
+	return ch.Engine.flight
 }
 
 // Hide excludes the Channel's calls from the flight recorder. Hide is called before the first call.
 func (ch *Channel) Hide() { ch.hidden = true }
 
 // Peer returns a member.
-func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
+func (ch *Channel) Peer(member int) *peers.Peer { return ch.Engine.peers.Peer(ch.World(member)) }
 
 // TryProgress polls once for a goroutine that waits for a rank of the job, or for any if rank is
 // None, unless another goroutine polls or holds the lock. The result is why the Channel is
 // broken, nil if unbroken.
 func (ch *Channel) TryProgress(rank world.Rank) error {
-	e := ch.e
-	if e.progress.TryLock() {
+	e := ch.Engine
+	if e.Progress.TryLock() {
 		e.pollOnce(rank)
-		e.progress.Exit()
+		e.Progress.Exit()
 	}
 	return ch.Err()
 }
@@ -80,24 +70,18 @@ func (ch *Channel) TryProgress(rank world.Rank) error {
 // ProcessLost polls once and reports whether the process of a member is lost.
 func (ch *Channel) ProcessLost(member int) bool {
 	rank := ch.World(member)
-	ch.e.pollOnce(rank)
-	return ch.e.Live.Lost(rank) != nil
+	ch.Engine.pollOnce(rank)
+	return ch.Engine.Live.Lost(rank) != nil
 }
 
 // Request begins a send of b to p, or a receive from p, as a Request of the Channel's
 // Collectives, which has not begun to move. FreeRequest takes the Request back after its end.
 func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
-	r := ch.e.newRequest()
+	r := ch.Engine.newRequest()
 	r.begin(ch, payload.Queued, b, p.Rank, 0)
 	r.Peer, r.Size, r.collective = p, b.Size(), true
 	return r
 }
-
-// FreeRequest takes back a Request that has ended.
-func (ch *Channel) FreeRequest(r *Request) { ch.e.freeRequest(r) }
-
-// Finish ends r.
-func (ch *Channel) Finish(r *Request, err error) { ch.e.finish(r, err) }
 
 // Expect makes r a receive for a message, which c, unless nil, combines with other operands.
 func (r *Request) Expect(c *payload.Combine) {
@@ -114,30 +98,23 @@ func (r *Request) Waits(p *peers.Peer) bool {
 // SendFrame sends r's payload with h, the Frame of its peer.
 func (ch *Channel) SendFrame(r *Request, h *transport.Header) {
 	r.Stage = payload.Leaving
-	if ch.e.give(r, h) {
-		ch.e.finish(r, nil)
+	if ch.Engine.give(r, h) {
+		ch.Engine.Finish(r, nil)
 	}
 }
 
 // Offer sends h, which offers r's payload. The payload moves as after an RTS.
 func (ch *Channel) Offer(r *Request, h *transport.Header) {
 	r.Stage = payload.Announced
-	h.A, h.B = uint64(r.Size), ch.e.stamp(r)
+	h.A, h.B = uint64(r.Size), ch.Engine.stamp(r)
 	r.Peer.Post(h, mem.Buffer{}, 0)
 }
 
 // AcceptOffer makes r receive the message that m offers.
 func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
-	ch.e.stamp(r)
+	ch.Engine.stamp(r)
 	r.Request(m.Offer)
 }
-
-// Keep counts the memory of m, a kept message. paid reports whether m's credit is to be returned at
-// once, because there is memory for more.
-func (ch *Channel) Keep(m *Kept) (paid bool) { return ch.e.keepPaid(m) }
-
-// Paid reports whether m's credit was returned.
-func (m *Kept) Paid() bool { return m.paid }
 
 // Take completes r by a kept message, perhaps after the rest of the message has arrived.
 func (ch *Channel) Take(r *Request, m *Kept) {
@@ -147,6 +124,3 @@ func (ch *Channel) Take(r *Request, m *Kept) {
 	}
 	r.Stage, m.taken = payload.Filling, r
 }
-
-// Drop discards a kept message.
-func (ch *Channel) Drop(m *Kept) { ch.e.drop(m) }

@@ -72,7 +72,7 @@ func (x *reach) Put(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies =
 // progress has the engine do all that there is to do.
 func (x *reach) progress() {
 	synctest.Wait()
-	x.engine.Progress()
+	x.engine.Advance(true)
 	synctest.Wait()
 }
 

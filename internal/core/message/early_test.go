@@ -95,7 +95,7 @@ func TestFramesForAClosedChannelAreDropped(t *testing.T) {
 		for i := range n {
 			r := other.Isend(1, 0, mem.Bytes(pattern(size, 0)), false)
 			synctest.Wait()
-			e.Progress() // hears what the other has let go
+			e.Advance(true) // hears what the other has let go
 			if !r.Done() {
 				return fmt.Errorf("message %d waits for a receiver that has closed its Channel", i)
 			}

@@ -95,13 +95,13 @@ type Config struct {
 // Package core calls the methods of Mover and Live that take the lock themselves, as their
 // comments state, where the Engine has nothing to add.
 type Engine struct {
-	Mover payload.Mover  // of the payloads
-	Live  liveness.Ranks // which ranks and communicators there still are
+	Mover    payload.Mover   // of the payloads
+	Live     liveness.Ranks  // which ranks and communicators there still are
+	Progress progress.Engine // has the lock
 
 	cfg    Config
 	flight *seg.Recorder // nil without a host segment
 
-	progress progress.Engine // has the lock
 	peers    peers.Table
 	channels map[uint64]*Channel
 	latest   *Channel // the last Channel looked up, nil after its Close
@@ -133,12 +133,12 @@ func New(cfg Config) *Engine {
 		early:    map[uint64][]*Kept{},
 	}
 	e.peers.Init(cfg.Size)
-	e.Mover.Init(&e.progress, cfg.Lender)
-	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield,
+	e.Mover.Init(&e.Progress, cfg.Lender)
+	e.Progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield,
 		Watch: cfg.Left != nil, Sleeps: cfg.Sleeps})
 	e.Live.Init(liveness.Config{
 		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e,
-		Progress: &e.progress, Left: cfg.Left, Log: cfg.Log,
+		Progress: &e.Progress, Left: cfg.Left, Log: cfg.Log,
 	})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()
@@ -148,23 +148,23 @@ func New(cfg Config) *Engine {
 
 // Use adds a transport. Transports added earlier are preferred.
 func (e *Engine) Use(t transport.Transport) {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	e.peers.Use(t)
 	e.Mover.Use(t)
 }
 
 // Carried returns the traffic of each transport, by name, without idle transports.
 func (e *Engine) Carried() map[string]peers.Carried {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	return e.peers.Carried()
 }
 
 // Admit calls set, which lets transports reach a rank that they have not reached so far.
 func (e *Engine) Admit(rank world.Rank, set func() error) error {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	if err := set(); err != nil {
 		return err
 	}
@@ -178,10 +178,10 @@ func (e *Engine) MissesEnds() bool { return e.peers.MissesEnds() }
 // Shutdown closes all transports, after delivering the frames that were sent. If ctx ends first,
 // Shutdown drops the rest and returns the cause. No Channel may be used any more.
 func (e *Engine) Shutdown(ctx context.Context) error {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	e.Live.EndJob()
-	err := e.progress.Close(ctx, func() bool {
+	err := e.Progress.Close(ctx, func() bool {
 		if e.Live.Pending() {
 			e.Live.HandleEvents() // of a rank for which a transport waits
 		}
@@ -198,7 +198,7 @@ var _ liveness.Messages = (*Engine)(nil)
 // Forget implements liveness.Messages.
 func (e *Engine) Forget(comm uint64) {
 	for _, m := range e.early[comm] {
-		e.drop(m)
+		e.Drop(m)
 	}
 	delete(e.early, comm)
 }

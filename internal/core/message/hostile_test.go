@@ -88,7 +88,7 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 		e, s := scripted()
 		ch := e.Open(1, nil)
 		s.send(tt.h)
-		e.Progress()
+		e.Advance(true)
 		if err := ch.Err(); err == nil {
 			t.Errorf("%s of %d bytes: no error", tt.name, tt.h.Len)
 		}
@@ -99,7 +99,7 @@ func TestRevocationThatBlamesNoRankIsRead(t *testing.T) {
 	e, s := scripted()
 	ch := e.Open(1, nil)
 	s.send(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 20}) // too short for what it claims to be
-	e.Progress()
+	e.Advance(true)
 	if !errors.Is(ch.Err(), liveness.ErrRevoked) {
 		t.Errorf("got %v, want ErrRevoked", ch.Err())
 	}
@@ -154,7 +154,7 @@ func FuzzFrames(f *testing.F) {
 				s.send(h)
 			}
 			b = b[transport.HeaderSize:]
-			e.Progress()
+			e.Advance(true)
 		}
 		e.Open(binary.LittleEndian.Uint64(append(b, make([]byte, 8)...)), nil)
 		ch.Close()

@@ -72,7 +72,7 @@ func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
 			got <- err
 		}()
 		synctest.Wait() // it sleeps
-		e.Progress()
+		e.Advance(true)
 		if err := ch.Send(ctx, 1, 1, mem.Buffer{}, false); err != nil {
 			return err
 		}

@@ -16,37 +16,37 @@ const longSpin = 8
 // NewLease returns a Lease by which C sends and receives. kind is the element type of all its
 // messages. mix leaves some operations to Go, for tests.
 func (e *Engine) NewLease(kind mem.Type, mix bool) (*lease.Lease, error) {
-	l, err := lease.New(&e.progress)
+	l, err := lease.New(&e.Progress)
 	if err != nil {
 		return nil, err
 	}
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	r := l.Record()
 	r.Credit, r.Type, r.Most = int64(e.credit), uint32(kind), uint32(e.cfg.Eager)
 	if mix {
 		r.Mix = 1
 	}
 	e.lease = l
-	e.progress.SetLease(l)
+	e.Progress.SetLease(l)
 	return l, nil
 }
 
 // Lend lends ch, which C calls slot, for messages with a member, or with all members if member is
 // Any. It also lends all communicators and peers that C has used lately.
 func (ch *Channel) Lend(slot, member int) {
-	e := ch.e
+	e := ch.Engine
 	l := e.lease
 	if l == nil || slot >= lease.Channels || ch.Size() > lease.Peers || member >= ch.Size() || member == ch.Rank() {
 		return
 	}
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	if l.Begin() {
 		e.Poll(world.None) // C has only looked at its own messages
-		e.progress.PassDrive()
+		e.Progress.PassDrive()
 	}
-	if !e.progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
+	if !e.Progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
 		return
 	}
 	if member >= 0 {
@@ -57,7 +57,7 @@ func (ch *Channel) Lend(slot, member int) {
 			l.Include(ch, slot, ch.ID, m, ch.Peer(m))
 		}
 	}
-	l.Lend(e.cfg.Eager, longSpin*e.progress.Spin())
+	l.Lend(e.cfg.Eager, longSpin*e.Progress.Spin())
 }
 
 // MayLend implements lease.Channel. A lent communicator has no operation that a short message would
@@ -69,9 +69,9 @@ func (ch *Channel) MayLend() bool {
 // Withdraw takes back n posted receives, whose Handles name nothing then, and reports whether it
 // did: only if nothing else is under way.
 func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	if !e.progress.OnlyDeferred(n) {
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
+	if !e.Progress.OnlyDeferred(n) {
 		return false
 	}
 	for i := range n {
@@ -83,7 +83,7 @@ func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
 		r := at(i).live()
 		r.ch.q.Cancel(&r.node)
 		e.over(r)
-		e.freeRequest(r)
+		e.FreeRequest(r)
 	}
 	return true
 }

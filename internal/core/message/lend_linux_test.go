@@ -76,13 +76,13 @@ func TestWhatMayBeLent(t *testing.T) {
 				t.Fatalf("%s: before it, lent: %v, %v, whole %v: want all", tt.name, a, b, whole)
 			}
 			end := tt.begin(ch, other, r)
-			e.Progress()
+			e.Advance(true)
 			if a, b, whole := lend(); a != tt.ch || b != tt.other || whole != (a && !r.midway) {
 				t.Errorf("%s: lent: %v, %v, whole %v: want %v and %v", tt.name, a, b, whole, tt.ch, tt.other)
 			}
 			if end != nil {
 				end()
-				e.Progress()
+				e.Advance(true)
 				if a, _, _ := lend(); !a {
 					t.Errorf("%s: behind it the communicator is not lent", tt.name)
 				}
@@ -108,7 +108,7 @@ func TestEveryCallTakesBackWhatIsLent(t *testing.T) {
 	}
 	for name, call := range map[string]func(){
 		"Iprobe":  func() { ch.Probe(t.Context(), 1, 3, false, false) },
-		"poll":    e.Progress,
+		"poll":    func() { e.Advance(true) },
 		"Exclude": func() { l.Exclude(0) },
 	} {
 		ch.Lend(0, 1)

@@ -217,7 +217,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 					return nil
 				}
 				for in, out := d.copies(); in+out < 4; in, out = d.copies() {
-					e.Progress()
+					e.Advance(true)
 					synctest.Wait()
 				}
 				if cause == own {

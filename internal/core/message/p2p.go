@@ -24,15 +24,15 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	e := ch.e
-	e.progress.Lock()
+	e := ch.Engine
+	e.Progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.progress.Unlock() // the driver is the same as before
+		e.Progress.Unlock() // the driver is the same as before
 		return nil
 	}
-	defer e.exitPolling()
+	defer e.ExitPolling()
 	r := e.newRequest()
-	defer e.freeRequest(r)
+	defer e.FreeRequest(r)
 	ch.start(r, dst, tag, b, sync)
 	return ch.waitBlocking(ctx, r)
 }
@@ -43,7 +43,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if dst == ch.Rank() || ch.Broken() != nil || !b.IsHost() && !fitsRoom(b) {
 		return false
 	}
-	e, size := ch.e, b.Size()
+	e, size := ch.Engine, b.Size()
 	p := e.peers.Peer(ch.World(dst))
 	if p.Lost != nil || ch.Left(dst) || !ch.eager(p, b) {
 		return false
@@ -76,7 +76,7 @@ func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.room[:b.S
 // credit, and p does not read it sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 	size := b.Size()
-	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit) && !ch.e.isRead(p, b)
+	return size <= ch.Engine.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.Engine.credit) && !ch.Engine.isRead(p, b)
 }
 
 // isRead reports whether p copies a message of eager size from the sender's memory. On some
@@ -92,21 +92,21 @@ func (e *Engine) isRead(p *peers.Peer, b mem.Buffer) bool {
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx has ended
 // already, Recv matches nothing.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
-	ch.e.progress.Lock()
-	defer ch.e.exitPolling()
+	ch.Engine.Progress.Lock()
+	defer ch.Engine.ExitPolling()
 	return ch.recv(ctx, src, tag, b)
 }
 
 func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
-	e := ch.e
+	e := ch.Engine
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}
-	if st, ok := ch.recvNow(src, tag, b, min(e.progress.Spin(), briefly)); ok {
+	if st, ok := ch.recvNow(src, tag, b, min(e.Progress.Spin(), briefly)); ok {
 		return st, nil
 	}
 	r := e.newRequest()
-	defer e.freeRequest(r)
+	defer e.FreeRequest(r)
 	ch.expect(r, src, tag, b)
 	err := ch.waitBlocking(ctx, r)
 	return r.status, err
@@ -121,8 +121,8 @@ const briefly = 200
 // This is the fast path, which neither queues nor polls: no earlier receive may match the
 // message, and no other goroutine may drive.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
-	e := ch.e
-	if src < 0 || ch.Broken() != nil || e.progress.Driven() || !b.IsHost() && !fitsRoom(b) || !ch.q.Idle(src) {
+	e := ch.Engine
+	if src < 0 || ch.Broken() != nil || e.Progress.Driven() || !b.IsHost() && !fitsRoom(b) || !ch.q.Idle(src) {
 		return nothing, false
 	}
 	p := e.peers.Peer(ch.World(src))
@@ -139,7 +139,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 		if got {
 			break
 		}
-		if looks--; looks <= 0 || other || e.progress.Wanted() {
+		if looks--; looks <= 0 || other || e.Progress.Wanted() {
 			return nothing, false
 		}
 	}
@@ -160,14 +160,14 @@ func (ch *Channel) Sendrecv(
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}
-	e := ch.e
-	e.progress.Lock()
-	defer e.exitPolling()
+	e := ch.Engine
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	if ch.sendNow(dst, sendTag, out) {
 		return ch.recv(ctx, src, recvTag, in)
 	}
 	s := e.newRequest()
-	defer e.freeRequest(s)
+	defer e.FreeRequest(s)
 	ch.start(s, dst, sendTag, out, false)
 	st, err := ch.recv(ctx, src, recvTag, in)
 	if sent := ch.waitBlocking(ctx, s); err == nil {
@@ -178,13 +178,13 @@ func (ch *Channel) Sendrecv(
 
 // Isend starts a send; the Handle is done when b may be reused.
 func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
-	e := ch.e
-	e.progress.Lock()
+	e := ch.Engine
+	e.Progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.progress.Unlock() // the driver is the same as before
+		e.Progress.Unlock() // the driver is the same as before
 		return Handle{}
 	}
-	defer e.progress.Exit()
+	defer e.Progress.Exit()
 	r := e.open()
 	ch.start(r, dst, tag, b, sync)
 	e.outstanding(r)
@@ -194,25 +194,25 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 // Irecv starts a receive, on the fast path if possible (bw of 8 bytes inside a host: 0.10 us a
 // message without, 0.08 with the fast path).
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
-	e := ch.e
-	e.progress.Lock()
+	e := ch.Engine
+	e.Progress.Lock()
 	r := e.open()
 	if st, ok := ch.look(src, tag, b); ok {
 		h := r.end(st)
 		if e.peers.Pending() {
-			e.progress.PassDrive()
+			e.Progress.PassDrive()
 		}
-		e.progress.Unlock() // else the driver is the same as before
+		e.Progress.Unlock() // else the driver is the same as before
 		return h
 	}
 	h := r.handle()
 	ch.expect(r, src, tag, b)
 	e.outstanding(r)
-	if e.progress.Driven() && r.Stage == payload.Posted {
-		e.progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
+	if e.Progress.Driven() && r.Stage == payload.Posted {
+		e.Progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
 		return h
 	}
-	e.progress.Exit()
+	e.Progress.Exit()
 	return h
 }
 
@@ -226,12 +226,12 @@ const pauses = 16
 // messages of src, since these match first. It looks only at InlineSenders, which read memory: a
 // look at a socket would cost a system call.
 func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
-	e := ch.e
+	e := ch.Engine
 	if e.pause > 0 {
 		e.pause--
 		return nothing, false
 	}
-	if src >= 0 && !e.progress.Driven() && ch.q.Awaits(src) {
+	if src >= 0 && !e.Progress.Driven() && ch.q.Awaits(src) {
 		if p := e.peers.Peer(ch.World(src)); p.Inline() {
 			p.Poll()
 		}
@@ -245,10 +245,10 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 
 // waitBlocking waits for a request of a blocking call, and gives the request up when ctx ends.
 func (ch *Channel) waitBlocking(ctx context.Context, r *Request) error {
-	if ctx.Err() == nil && ch.e.spin(ctx, r) {
+	if ctx.Err() == nil && ch.Engine.spin(ctx, r) {
 		return r.err
 	}
-	if err := ch.e.wait(ctx, r); err != nil {
+	if err := ch.Engine.wait(ctx, r); err != nil {
 		ch.giveUp(ctx, r, err)
 	}
 	return r.err
@@ -256,8 +256,8 @@ func (ch *Channel) waitBlocking(ctx context.Context, r *Request) error {
 
 // Cancel withdraws a receive that has not matched, and reports whether it did.
 func (ch *Channel) Cancel(h Handle, cause error) bool {
-	ch.e.progress.Lock()
-	defer ch.e.progress.Exit()
+	ch.Engine.Progress.Lock()
+	defer ch.Engine.Progress.Exit()
 	r := h.live()
 	if r != nil && r.via != (Handle{}) {
 		r = r.via.live()
@@ -271,7 +271,7 @@ func (ch *Channel) Cancel(h Handle, cause error) bool {
 
 // start begins a send.
 func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
-	e, w := ch.e, ch.World(dst)
+	e, w := ch.Engine, ch.World(dst)
 	if b.Size() == 0 && !b.IsHost() { // there is nothing to wait for a device for
 		b = mem.HostLike(b, 0, nil)
 	}
@@ -284,7 +284,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	p := e.peers.Peer(w)
 	r.Peer = p
 	if err := ch.Usable(p); err != nil {
-		e.finish(r, err)
+		e.Finish(r, err)
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -304,16 +304,16 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	p.Credit.Spend(peers.Cost(r.Size))
 	e.h.Kind = transport.Eager
 	if p.SendNow(&e.h, b.Raw()) || e.give(r, &e.h) {
-		e.finish(r, nil)
+		e.Finish(r, nil)
 	}
 }
 
 // startLocal begins a send to this rank itself: as an eager message that is copied twice, or,
 // when large or synchronous, left in place until received.
 func (ch *Channel) startLocal(r *Request) {
-	e := ch.e
+	e := ch.Engine
 	if ch.Broken() != nil {
-		e.finish(r, ch.Broken())
+		e.Finish(r, ch.Broken())
 		return
 	}
 	m := e.newMessage()
@@ -329,12 +329,12 @@ func (ch *Channel) startLocal(r *Request) {
 		m.data = e.Mover.Scratch.Get(m.Size)
 		if err := mem.Copy(mem.Bytes(m.data), r.Buf.Raw()); err != nil {
 			e.freeMessage(m)
-			e.finish(r, err)
+			e.Finish(r, err)
 			return
 		}
 	}
 	ch.arrived(m)
-	e.finish(r, nil)
+	e.Finish(r, nil)
 }
 
 // give sends r's payload in a frame with h, and reports whether the buffer may be reused; if not,

@@ -14,10 +14,10 @@ import (
 
 // expect begins a receive: r gets an unexpected message or is posted.
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
-	e := ch.e
+	e := ch.Engine
 	r.begin(ch, payload.Posted, b, Any, tag)
 	if ch.Broken() != nil {
-		e.finish(r, ch.Broken())
+		e.Finish(r, ch.Broken())
 		return
 	}
 	if src != Any {
@@ -30,7 +30,7 @@ func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	}
 	if err := ch.unreachable(src); err != nil {
 		ch.q.Cancel(&r.node)
-		e.finish(r, err)
+		e.Finish(r, err)
 	}
 }
 
@@ -55,7 +55,7 @@ func (ch *Channel) arrived(m *Kept) {
 		ch.keepOffered(m)
 	}
 	for _, w := range ch.probes {
-		ch.e.rouse(w)
+		ch.Engine.rouse(w)
 	}
 }
 
@@ -75,14 +75,14 @@ func (r *Request) matched(src, tag, size int, t mem.Type) {
 
 // pair gives a kept message to r.
 func (ch *Channel) pair(r *Request, m *Kept) {
-	e := ch.e
+	e := ch.Engine
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
 	switch {
 	case m.local:
 		s, _ := e.slots.get(m.Offer)
 		if s == nil { // given up, which broke the Channel
 			e.freeMessage(m)
-			e.finish(r, ch.Broken())
+			e.Finish(r, ch.Broken())
 			return
 		}
 		e.freeMessage(m)
@@ -105,13 +105,13 @@ func (e *Engine) finishLocal(r, s *Request) {
 		return
 	}
 	err := mem.Copy(r.Buf.Raw().Slice(0, n), s.Buf.Raw().Slice(0, n))
-	e.finish(s, err)
-	e.finish(r, err)
+	e.Finish(s, err)
+	e.Finish(r, err)
 }
 
 // consume copies a message that has arrived completely to r.
 func (ch *Channel) consume(r *Request, m *Kept) {
-	e := ch.e
+	e := ch.Engine
 	data := m.data
 	var err error
 	toDevice := r.ToDevice(m.Size)
@@ -120,7 +120,7 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 	} else {
 		err = r.Store(data)
 	}
-	if m.Kind == transport.Eager && m.Peer != nil && !m.paid {
+	if m.Kind == transport.Eager && m.Peer != nil && !m.Paid {
 		e.returnCredit(m.Peer, m.Size)
 	}
 	e.freeMessage(m)
@@ -128,15 +128,15 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 		r.StoreEager(data, len(data))
 		return
 	}
-	e.finish(r, err)
+	e.Finish(r, err)
 }
 
 // ask gets the payload of a message by rendezvous: r copies the payload, or asks the sender for it.
 // If a probe took the message before the sender left, the sender answers no more.
 func (ch *Channel) ask(r *Request, m *Kept) {
-	e, p := ch.e, m.Peer
+	e, p := ch.Engine, m.Peer
 	if err := ch.Gone(m.Src); err != nil {
-		e.finish(r, err)
+		e.Finish(r, err)
 		return
 	}
 	r.peer, r.Peer = p.Rank, p

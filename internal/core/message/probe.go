@@ -3,6 +3,7 @@ package message
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gompi/internal/core/payload"
 	"gompi/internal/mem"
@@ -13,12 +14,12 @@ import (
 // take Probe removes the message, for Claim alone to receive. The result is empty, without an
 // error, if there is no message.
 func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Probed, Status, error) {
-	e := ch.e
+	e := ch.Engine
 	if ctx.Err() != nil {
 		return Probed{}, Status{}, context.Cause(ctx)
 	}
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	for tested := false; ; {
 		if ch.Broken() != nil {
 			return Probed{}, Status{}, ch.Broken()
@@ -61,17 +62,14 @@ func (ch *Channel) find(src, tag int, take bool) *Kept {
 
 // watch waits until an unexpected message arrives, or ch breaks.
 func (ch *Channel) watch(ctx context.Context, src int) error {
-	e := ch.e
+	e := ch.Engine
 	w := e.newWaiter(ctx)
 	w.probed = ch
 	w.Hint = ch.hint(src)
 	ch.probes = append(ch.probes, w)
-	err := e.progress.Await(ctx, &w.Waiter)
-	for i, v := range ch.probes {
-		if v == w {
-			ch.probes = append(ch.probes[:i], ch.probes[i+1:]...)
-			break
-		}
+	err := e.Progress.Await(ctx, &w.Waiter)
+	if i := slices.Index(ch.probes, w); i >= 0 {
+		ch.probes = slices.Delete(ch.probes, i, i+1)
 	}
 	e.freeWaiter(w)
 	return err
@@ -97,9 +95,9 @@ func (m Probed) Found() bool { return m.m != nil }
 // Claim receives m, which a probe took out of the queue, into b, once. If ctx has ended
 // before, m is still to be claimed.
 func (m *Probed) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
-	e, ch := m.ch.e, m.ch
-	e.progress.Lock()
-	defer e.exitPolling()
+	e, ch := m.ch.Engine, m.ch
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	if m.m == nil {
 		return Status{}, fmt.Errorf("message already received")
 	}
@@ -107,12 +105,12 @@ func (m *Probed) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 		return nothing, context.Cause(ctx)
 	}
 	r := e.newRequest()
-	defer e.freeRequest(r)
+	defer e.FreeRequest(r)
 	r.begin(ch, payload.Posted, b, Any, m.m.Tag)
 	kept := m.m
 	m.m = nil
 	if ch.Broken() != nil {
-		e.drop(kept)
+		e.Drop(kept)
 		return Status{}, ch.Broken()
 	}
 	ch.pair(r, kept)

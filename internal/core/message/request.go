@@ -11,6 +11,7 @@ import (
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/match"
 	"gompi/internal/core/payload"
+	"gompi/internal/core/peers"
 	"gompi/internal/core/progress"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -88,7 +89,7 @@ func (e *Engine) take(h Handle) (Status, error) {
 	}
 	st, err := r.status, r.err
 	if err == nil {
-		e.freeRequest(r)
+		e.FreeRequest(r)
 	}
 	return st, err
 }
@@ -122,8 +123,8 @@ type Request struct {
 	keeps   *Kept           // of a receive that fetches a message to be kept
 }
 
-// finish completes r.
-func (e *Engine) finish(r *Request, err error) {
+// Finish completes r.
+func (e *Engine) Finish(r *Request, err error) {
 	if r.Stage == payload.Complete {
 		return
 	}
@@ -149,7 +150,7 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 	r.waiters = r.waiters[:0]
 	if r.signal != nil {
-		e.progress.Send(r.signal)
+		e.Progress.Send(r.signal)
 		r.signal = nil
 	}
 	if r.collective {
@@ -179,16 +180,16 @@ func (r *Request) begin(ch *Channel, s payload.Stage, b mem.Buffer, peer world.R
 // CopyBegins implements payload.Owner.
 func (r *Request) CopyBegins() {
 	r.ch.copies.Add(1)
-	r.ch.e.stamp(r) // so that r is found when the Channel breaks
+	r.ch.Engine.stamp(r) // so that r is found when the Channel breaks
 }
 
 // CopyEnds implements payload.Owner. If a peer waits in vain, the communicator breaks.
 func (r *Request) CopyEnds(err error, stranded bool) {
 	ch := r.ch
 	ch.copies.Done()
-	ch.e.finish(r, err)
+	ch.Engine.Finish(r, err)
 	if stranded {
-		ch.BreakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
+		ch.BreakUp(liveness.Reason{Rank: ch.Engine.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
 	}
 }
 
@@ -211,8 +212,8 @@ func (e *Engine) newRequest() *Request {
 	return r
 }
 
-// freeRequest frees a Request without references, for reuse.
-func (e *Engine) freeRequest(r *Request) {
+// FreeRequest frees a Request without references, for reuse.
+func (e *Engine) FreeRequest(r *Request) {
 	r.gen++
 	r.held, r.ch, r.Buf, r.via = false, nil, mem.Buffer{}, Handle{}
 	e.requests = append(e.requests, r)
@@ -222,8 +223,8 @@ func (e *Engine) freeRequest(r *Request) {
 // success. over is false if ctx has ended earlier; then the error is its cause, and the operation
 // continues.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	if r := h.live(); r != nil && !e.spin(ctx, r) {
 		if err := e.wait(ctx, r); err != nil {
 			return nothing, false, err
@@ -240,7 +241,7 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	w := e.newWaiter(ctx)
 	w.left = 1
 	w.watch(r)
-	err := e.progress.Await(ctx, &w.Waiter)
+	err := e.Progress.Await(ctx, &w.Waiter)
 	if err != nil { // else r has forgotten w, and may be another's by now
 		r.unwatch(w)
 	}
@@ -251,8 +252,8 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 // WaitAll waits until all n Handles are done. The results are the first failure and its error;
 // failed is -1 if ctx has ended earlier. at is called with the lock held.
 func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	if err := e.awaitAll(ctx, n, at); err != nil {
 		return -1, err
 	}
@@ -267,8 +268,8 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 // AwaitAll waits until all n Handles are done, and leaves their outcomes to Wait. AwaitAll fails
 // only if ctx ends first.
 func (e *Engine) AwaitAll(ctx context.Context, n int, at func(i int) Handle) error {
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	return e.awaitAll(ctx, n, at)
 }
 
@@ -292,7 +293,7 @@ func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Han
 			w.watch(r)
 		}
 	}
-	err := e.progress.Await(ctx, &w.Waiter)
+	err := e.Progress.Await(ctx, &w.Waiter)
 	if err != nil {
 		w.forget(n, at)
 	}
@@ -302,8 +303,8 @@ func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Han
 // WaitAny waits until any of n Handles is done, and returns its number. A Handle without a Request
 // counts as done.
 func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	for i := range n {
 		if at(i).Done() {
 			return i, nil
@@ -315,7 +316,7 @@ func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int
 	for i := range n {
 		w.watch(at(i).r)
 	}
-	err := e.progress.Await(ctx, &w.Waiter)
+	err := e.Progress.Await(ctx, &w.Waiter)
 	w.forget(n, at)
 	if err != nil {
 		return -1, err
@@ -370,8 +371,8 @@ func (w *waiter) forget(n int, at func(i int) Handle) {
 // rather than for a message. If the work serves a message, via names the message, and Cancel
 // withdraws it.
 func (e *Engine) Expect(via Handle) Handle {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	r := e.open()
 	r.begin(nil, payload.Queued, mem.Buffer{}, Any, 0)
 	r.via = via
@@ -380,18 +381,40 @@ func (e *Engine) Expect(via Handle) Handle {
 
 // Complete ends the operation that Expect began.
 func (e *Engine) Complete(h Handle, st Status, err error) {
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
 	if r := h.live(); r != nil {
 		r.status = st
-		e.finish(r, err)
+		e.Finish(r, err)
 	}
+}
+
+// StartOnDevice opens a Request for an operation of a network device between b and memory of p, if
+// start, which gets the token of the Request, returns true.
+func (ch *Channel) StartOnDevice(p *peers.Peer, b mem.Buffer, start func(token uint64) bool) (Handle, error) {
+	e := ch.Engine
+	e.Progress.Lock()
+	defer e.Progress.Exit()
+	if err := ch.Usable(p); err != nil {
+		return Handle{}, err
+	}
+	r := e.open()
+	r.begin(ch, payload.Leaving, b, p.Rank, 0)
+	r.Await(p)
+	h := r.handle()
+	if !start(e.stamp(r)) {
+		e.Finish(r, nil)
+		e.take(h)
+		return Handle{}, nil
+	}
+	e.outstanding(r)
+	return h, nil
 }
 
 // Test polls once and reports whether h, which was not, is done.
 func (e *Engine) Test(h Handle) bool {
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	hint := world.None
 	if r := h.live(); r != nil {
 		hint = r.peer
@@ -402,12 +425,12 @@ func (e *Engine) Test(h Handle) bool {
 
 // test polls once, first at rank hint, and calls back, for Test and Iprobe.
 func (e *Engine) test(hint world.Rank) {
-	e.progress.CallBack()
+	e.Progress.CallBack()
 	e.poll(hint)
 }
 
 func (e *Engine) poll(hint world.Rank) {
-	e.progress.Tested(e.pollOnce(hint))
+	e.Progress.Tested(e.pollOnce(hint))
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}
@@ -417,34 +440,30 @@ func (e *Engine) poll(hint world.Rank) {
 // else, and whose wait is no call of the program's. soon states that h will soon be done: then a
 // goroutine polls meanwhile, whatever the Class of h.
 func (e *Engine) Signal(h Handle, ch chan<- struct{}, soon bool) {
-	e.progress.Lock()
-	defer e.progress.Exit()
+	e.Progress.Lock()
+	defer e.Progress.Exit()
 	r := h.live()
 	if r == nil || r.Stage == payload.Complete {
-		e.progress.Send(ch)
+		e.Progress.Send(ch)
 		return
 	}
 	if r.signal = ch; soon && r.class == progress.Deferred {
 		e.over(r)
 		r.class = progress.Pending
-		e.progress.Begin(r.class)
+		e.Progress.Begin(r.class)
 	}
 }
 
 // Advance polls once, for a loop that waits for something else than a message. callBack states that
 // the loop is in the foreground, and that the caller holds no lock.
 func (e *Engine) Advance(callBack bool) {
-	e.progress.Lock()
-	defer e.exitPolling()
+	e.Progress.Lock()
+	defer e.ExitPolling()
 	if callBack {
-		e.progress.CallBack()
+		e.Progress.CallBack()
 	}
 	e.poll(world.None)
 }
-
-// Callback makes a thread of the program that waits or tests call f, a function of the program's,
-// now or later. Goroutines in the background use Callback.
-func (e *Engine) Callback(f func()) { e.progress.Callback(f) }
 
 // Yield gives the processor to other goroutines, and to their threads, for a Test of their work.
 func (e *Engine) Yield() {

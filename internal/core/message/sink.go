@@ -33,7 +33,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.data(p, h)
 	case transport.Done:
 		if r, _ := e.slots.get(h.A); r != nil && r.MayBeReached(p) {
-			e.finish(r, nil)
+			e.Finish(r, nil)
 		}
 		return mem.Buffer{}, 0
 	case transport.Flush:
@@ -100,7 +100,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 		r.StoreEager(copied, copy(copied, data))
 		return true
 	}
-	e.finish(r, r.Store(data))
+	e.Finish(r, r.Store(data))
 	return true
 }
 
@@ -111,7 +111,7 @@ func (e *Engine) takeData(p *peers.Peer, h *transport.Header, data []byte) bool 
 		return false
 	}
 	if done, err := r.Take(data); done {
-		e.finish(r, err)
+		e.Finish(r, err)
 	}
 	return true
 }
@@ -185,7 +185,7 @@ func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.B
 		return e.hold(m)
 	}
 	m.ready = true // the transport holds no window that m would have to forget
-	e.drop(m)
+	e.Drop(m)
 	return mem.Buffer{}, 0
 }
 
@@ -195,14 +195,14 @@ func (ch *Channel) receiver(m *Kept) *Request {
 	n := ch.q.Arrive(m.envelope())
 	if n == nil {
 		for _, w := range ch.probes {
-			ch.e.rouse(w)
+			ch.Engine.rouse(w)
 		}
 		return nil
 	}
 	r := n.Val
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
 	r.peer, r.Peer = m.Peer.Rank, m.Peer
-	ch.e.returnCredit(m.Peer, m.Size)
+	ch.Engine.returnCredit(m.Peer, m.Size)
 	return r
 }
 
@@ -210,7 +210,7 @@ func (ch *Channel) receiver(m *Kept) *Request {
 func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 	w, done := r.Arrives(n)
 	if done {
-		e.finish(r, nil)
+		e.Finish(r, nil)
 		return mem.Buffer{}, 0
 	}
 	return w, e.stamp(r)
@@ -223,7 +223,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	case r != nil && r.Stage == payload.Filling:
 		w, done, err := r.Filled()
 		if done {
-			e.finish(r, err)
+			e.Finish(r, err)
 		}
 		return w
 	case m != nil:
@@ -251,7 +251,7 @@ func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 		p.Unexpected.AtPeer = 0
 	}
 	if r.Cleared(h) {
-		e.finish(r, nil)
+		e.Finish(r, nil)
 	}
 }
 
@@ -280,7 +280,7 @@ func (e *Engine) Sent(token uint64, err error) {
 	case lost != nil:
 		e.stopped(token, r, lost)
 	case done:
-		e.finish(r, nil)
+		e.Finish(r, nil)
 	}
 }
 
@@ -299,6 +299,6 @@ func (e *Engine) stopped(token uint64, r *Request, err error) {
 		r.ch.collectives.Missing(p, e.Live.Reason(p.Rank, err))
 	default:
 		r.Recall(e.Live.Ended(p.Rank))
-		e.finish(r, e.Live.Reason(p.Rank, err))
+		e.Finish(r, e.Live.Reason(p.Rank, err))
 	}
 }

@@ -40,7 +40,7 @@ type Kept struct {
 
 	short   bool     // RTS: its sender has no credit, and the message may be fetched
 	kept    bool     // counts as memory that is taken
-	paid    bool     // its credit was returned, or none was taken
+	Paid    bool     // its credit was returned, or none was taken
 	fetch   *Request // that brings its payload
 	refused bool     // there was no memory for the message
 }
@@ -74,7 +74,7 @@ func (e *Engine) freeMessage(m *Kept) {
 
 // hold gives m scratch memory for its payload and returns this memory as the window.
 func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
-	if m.Kind == transport.Eager && e.keepPaid(m) {
+	if m.Kind == transport.Eager && e.KeepPaid(m) {
 		e.returnCredit(m.Peer, m.Size)
 	}
 	if m.Size == 0 {
@@ -94,12 +94,12 @@ func (e *Engine) keep(m *Kept) {
 	e.kept += peers.Cost(m.Size)
 }
 
-// keepPaid is keep for a message that has taken credit. paid reports whether there is memory for
+// KeepPaid is keep for a message that has taken credit. paid reports whether there is memory for
 // more, so that the credit is to be returned at once.
-func (e *Engine) keepPaid(m *Kept) bool {
-	m.paid = e.hasRoom(m)
+func (e *Engine) KeepPaid(m *Kept) bool {
+	m.Paid = e.hasRoom(m)
 	e.keep(m)
-	return m.paid
+	return m.Paid
 }
 
 // release undoes keep, if m is kept.
@@ -124,7 +124,7 @@ func (e *Engine) hasRoom(m *Kept) bool {
 // keepOffered fetches a short message that no receive has matched, or notifies its sender that
 // there is no memory.
 func (ch *Channel) keepOffered(m *Kept) {
-	e := ch.e
+	e := ch.Engine
 	if e.hasRoom(m) {
 		ch.fetch(m)
 		return
@@ -141,13 +141,13 @@ func (ch *Channel) keepOffered(m *Kept) {
 
 // fetch asks for the payload of a message that is kept.
 func (ch *Channel) fetch(m *Kept) {
-	e := ch.e
+	e := ch.Engine
 	if m.refused {
 		m.refused = false
 		e.refused--
 	}
 	e.keep(m)
-	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.Mover.Scratch.Get(m.Size)
+	m.Kind, m.Paid, m.ready, m.data = transport.Eager, true, false, e.Mover.Scratch.Get(m.Size)
 	r := e.newRequest()
 	r.begin(ch, payload.Filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
 	r.Peer, r.Size, r.keeps, m.fetch = m.Peer, m.Size, m, r
@@ -159,7 +159,7 @@ func (ch *Channel) fetch(m *Kept) {
 func (e *Engine) fetched(r *Request) {
 	m, ch, err := r.keeps, r.ch, r.err
 	r.keeps, m.fetch = nil, nil
-	e.freeRequest(r)
+	e.FreeRequest(r)
 	to := m.taken
 	switch {
 	case err == nil:
@@ -168,7 +168,7 @@ func (e *Engine) fetched(r *Request) {
 		}
 	case to != nil:
 		e.freeMessage(m)
-		e.finish(to, err)
+		e.Finish(to, err)
 	case ch.q.Remove(&m.node):
 		e.freeMessage(m)
 	default: // a probe has taken m: its receive finds out that the sender has left
@@ -184,7 +184,7 @@ func (e *Engine) dropFetch(m *Kept) {
 	}
 	r.keeps, m.fetch = nil, nil
 	e.abandon(r, r.ch.Broken())
-	e.freeRequest(r)
+	e.FreeRequest(r)
 }
 
 // retryAfter is the memory that has to be released before refused messages are fetched, since the

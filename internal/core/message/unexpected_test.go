@@ -183,10 +183,10 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 			e, s := scripted()
 			ch, want := e.Open(1, nil), liveness.ErrLeft
 			s.send(short)
-			e.Progress()
+			e.Advance(true)
 			leave := func() {
 				s.send(left)
-				e.Progress()
+				e.Advance(true)
 			}
 			if closed {
 				leave, want = ch.Close, liveness.ErrClosed

@@ -48,7 +48,7 @@ func (e *Engine) freeWaiter(w *waiter) {
 // rouse makes w ready. A nil w is ignored.
 func (e *Engine) rouse(w *waiter) {
 	if w != nil {
-		e.progress.MakeReady(&w.Waiter)
+		e.Progress.MakeReady(&w.Waiter)
 	}
 }
 
@@ -100,7 +100,7 @@ func (e *Engine) Poll(hint world.Rank) int {
 	if e.released >= retryAfter && e.refused > 0 {
 		e.fetchRefused()
 	}
-	return n + e.progress.LookAtFlags()
+	return n + e.Progress.LookAtFlags()
 }
 
 // Arm implements progress.Source.
@@ -108,7 +108,7 @@ func (e *Engine) Arm() bool {
 	if !e.peers.Arm() {
 		return false
 	}
-	if e.Live.Pending() || e.progress.LookAtFlags() > 0 {
+	if e.Live.Pending() || e.Progress.LookAtFlags() > 0 {
 		e.Poll(world.None) // notifies the transports that no goroutine sleeps
 		return false
 	}
@@ -138,18 +138,18 @@ func (e *Engine) Stalled() {
 	}
 }
 
-// exitPolling is progress.Exit for blocking calls: if a transport has frames to send, the call
+// ExitPolling is progress.Exit for blocking calls: if a transport has frames to send, the call
 // itself polls once, which costs less than waking another goroutine.
-func (e *Engine) exitPolling() {
-	if !e.progress.Driven() && e.peers.Pending() {
+func (e *Engine) ExitPolling() {
+	if !e.Progress.Driven() && e.peers.Pending() {
 		e.Poll(world.None)
 	}
-	e.progress.Exit()
+	e.Progress.Exit()
 }
 
 // pollOnce polls, unless another goroutine does, and returns the number of events.
 func (e *Engine) pollOnce(hint world.Rank) int {
-	if e.progress.Polled() {
+	if e.Progress.Polled() {
 		return 0
 	}
 	return e.Poll(hint)
@@ -162,8 +162,8 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	if r.Stage == payload.Complete {
 		return true
 	}
-	most := e.progress.Spin()
-	if most == 0 || r.peer < 0 || e.progress.Polled() {
+	most := e.Progress.Spin()
+	if most == 0 || r.peer < 0 || e.Progress.Polled() {
 		return false
 	}
 	p := e.peers.Peer(r.peer)
@@ -174,7 +174,7 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 		if p.Poll(); r.Stage == payload.Complete {
 			return true
 		}
-		if e.progress.Interrupted() || polls%progress.PollsPerCheck == progress.PollsPerCheck-1 && ctx.Err() != nil {
+		if e.Progress.Interrupted() || polls%progress.PollsPerCheck == progress.PollsPerCheck-1 && ctx.Err() != nil {
 			return false
 		}
 	}
@@ -183,13 +183,10 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 
 // SetSpinPolicy sets how a driver waits before sleeping: see progress.SetSpin.
 func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	e.progress.SetSpin(spin, yields, fits, recheck, every)
+	e.Progress.Lock()
+	defer e.Progress.Unlock()
+	e.Progress.SetSpin(spin, yields, fits, recheck, every)
 }
-
-// Spins reports whether drivers spin.
-func (e *Engine) Spins() bool { return e.progress.Spins() }
 
 // outstanding counts r as under way, so that a goroutine drives until r is done. Receives without
 // a message are deferred, and so are sends without a receive.
@@ -202,11 +199,11 @@ func (e *Engine) outstanding(r *Request) {
 	default:
 		r.class = progress.Pending
 	}
-	e.progress.Begin(r.class)
+	e.Progress.Begin(r.class)
 }
 
 // over undoes outstanding.
 func (e *Engine) over(r *Request) {
-	e.progress.End(r.class)
+	e.Progress.End(r.class)
 	r.class = progress.None
 }

@@ -16,7 +16,7 @@ import (
 func TestAWaitForSeveralLooksAtWhatIsMissing(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		e := New(Config{Size: 4, Yield: func() {}})
-		e.progress.Lock()
+		e.Progress.Lock()
 		w := e.newWaiter(t.Context())
 		var rs []*Request
 		for peer := range 3 {
@@ -27,7 +27,7 @@ func TestAWaitForSeveralLooksAtWhatIsMissing(t *testing.T) {
 			rs = append(rs, r)
 		}
 		for i, n := range order {
-			e.finish(rs[n], nil)
+			e.Finish(rs[n], nil)
 			missing := order[i+1:]
 			if len(missing) > 0 && !slices.Contains(missing, int(w.Hint)) || len(missing) == 0 && w.Hint != world.None {
 				t.Errorf("%v: after %d of them it looks at %d", order, i+1, w.Hint)
@@ -37,7 +37,7 @@ func TestAWaitForSeveralLooksAtWhatIsMissing(t *testing.T) {
 			}
 		}
 		e.freeWaiter(w)
-		e.progress.Unlock()
+		e.Progress.Unlock()
 	}
 }
 
@@ -45,7 +45,7 @@ func TestAWaitForSeveralLooksAtWhatIsMissing(t *testing.T) {
 func TestAHiddenChannelIsNotRecorded(t *testing.T) {
 	e := New(Config{Size: 2, Yield: func() {}})
 	e.flight = new(seg.Recorder)
-	ch := &Channel{e: e}
+	ch := &Channel{Engine: e}
 	recorded := func() (kinds []calls.Kind, collectives bool) {
 		r := &Request{ch: ch}
 		r.Stage = payload.Posted

@@ -33,7 +33,7 @@ const (
 // the Channel breaks, because the other side counts on the message. Then giveUp still waits,
 // without a bound, for the running copy of a device: see Close.
 func (ch *Channel) giveUp(ctx context.Context, r *Request, cause error) {
-	e := ch.e
+	e := ch.Engine
 	ch.withdraw(r, cause)
 	for moved := -1; r.Stage != payload.Complete && moved != r.Moved(); {
 		moved = r.Moved()
@@ -55,11 +55,11 @@ func (ch *Channel) withdraw(r *Request, cause error) {
 	switch {
 	case r.Stage == payload.Posted:
 		ch.q.Cancel(&r.node)
-		ch.e.finish(r, cause)
+		ch.Engine.Finish(r, cause)
 	case r.Stage != payload.Announced || r.Asked():
 	case r.Peer == nil: // this rank itself
 		if ch.removeOffer(nil, r.Token) {
-			ch.e.finish(r, cause)
+			ch.Engine.Finish(r, cause)
 		}
 	default:
 		r.withdrawn = cause
@@ -73,7 +73,7 @@ func (ch *Channel) removeOffer(p *peers.Peer, token uint64) bool {
 	for n := range ch.q.Arrived() {
 		if m := n.Val; m.announces(p, token) {
 			ch.q.Remove(n)
-			ch.e.freeMessage(m)
+			ch.Engine.freeMessage(m)
 			return true
 		}
 	}
@@ -102,6 +102,6 @@ func (e *Engine) withdrawOffer(p *peers.Peer, h *transport.Header) {
 // offerWithdrawn handles a Withdrawn frame.
 func (e *Engine) offerWithdrawn(p *peers.Peer, h *transport.Header) {
 	if r, _ := e.slots.get(h.A); r != nil && r.Peer == p && r.Stage == payload.Announced && r.withdrawn != nil {
-		e.finish(r, r.withdrawn)
+		e.Finish(r, r.withdrawn)
 	}
 }

@@ -87,7 +87,7 @@ func (w *Window) combineRun(p *part, at uintptr, n int, in, out []byte, how How)
 func (w *Window) combineLocked(at uintptr, l *layout.Layout, in, out []byte, how How) {
 	n := l.Size()
 	if off, ok := l.Contiguous(); ok && how.inPlace(at+uintptr(off), in) {
-		here := bytesAt(at+uintptr(off), n)
+		here := layout.BytesAt(at+uintptr(off), n)
 		copy(out, here)
 		w.reduce(here, in, how)
 		return
@@ -182,7 +182,7 @@ func isInteger(t mem.Type) bool {
 func combineWords64(at uintptr, n int, in, out []byte, how How) {
 	var r *reducer
 	for i := 0; i < n; i += 8 {
-		p := (*uint64)(unsafe.Pointer(&bytesAt(at+uintptr(i), 8)[0]))
+		p := (*uint64)(unsafe.Pointer(&layout.BytesAt(at+uintptr(i), 8)[0]))
 		var x uint64
 		if in != nil {
 			x = binary.NativeEndian.Uint64(in[i:])
@@ -222,7 +222,7 @@ func (r *reducer) swap64(p *uint64, x uint64, how How) (old uint64) {
 func combineWords32(at uintptr, n int, in, out []byte, how How) {
 	var r *reducer
 	for i := 0; i < n; i += 4 {
-		p := (*uint32)(unsafe.Pointer(&bytesAt(at+uintptr(i), 4)[0]))
+		p := (*uint32)(unsafe.Pointer(&layout.BytesAt(at+uintptr(i), 4)[0]))
 		var x uint32
 		if in != nil {
 			x = binary.NativeEndian.Uint32(in[i:])
@@ -265,7 +265,7 @@ func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how Ho
 	switch {
 	case !how.byWord(p, at, how.Size):
 		return w.holding(p.Control, func() {
-			here := bytesAt(at, how.Size)
+			here := layout.BytesAt(at, how.Size)
 			copy(out, here)
 			if string(out) == string(want) {
 				copy(here, x)
@@ -273,11 +273,11 @@ func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how Ho
 		})
 	case how.Size == 8:
 		binary.NativeEndian.PutUint64(out, swapIf(atomic.LoadUint64, atomic.CompareAndSwapUint64,
-			(*uint64)(unsafe.Pointer(&bytesAt(at, 8)[0])),
+			(*uint64)(unsafe.Pointer(&layout.BytesAt(at, 8)[0])),
 			binary.NativeEndian.Uint64(want), binary.NativeEndian.Uint64(x)))
 	default:
 		binary.NativeEndian.PutUint32(out, swapIf(atomic.LoadUint32, atomic.CompareAndSwapUint32,
-			(*uint32)(unsafe.Pointer(&bytesAt(at, 4)[0])),
+			(*uint32)(unsafe.Pointer(&layout.BytesAt(at, 4)[0])),
 			binary.NativeEndian.Uint32(want), binary.NativeEndian.Uint32(x)))
 	}
 	return nil

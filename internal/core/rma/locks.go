@@ -132,7 +132,7 @@ func (w *Window) unlock(ctx context.Context, rank int) error {
 	case w.shared.Local:
 		w.parts[rank].Control.End(how)
 	default:
-		return cmp.Or(w.giveLockBack(rank, how), refused)
+		return cmp.Or(w.sendLock(reqUnlock, rank, how), refused)
 	}
 	return refused
 }

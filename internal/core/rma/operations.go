@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/core"
 	"gompi/internal/core/layout"
+	"gompi/internal/core/memory"
 	"gompi/internal/mem"
 )
 
@@ -44,7 +45,7 @@ func (w *Window) check(t *Target, bytes int) error {
 func (p *part) buffer(t *Target) mem.Buffer {
 	at := p.Here + uintptr(t.At)
 	if off, ok := t.Layout.Contiguous(); ok {
-		return mem.Bytes(bytesAt(at+uintptr(off), t.Layout.Size()))
+		return mem.Bytes(layout.BytesAt(at+uintptr(off), t.Layout.Size()))
 	}
 	return layout.Lay(at, nil, t.Layout, mem.U8, t.Layout.Size(), false)
 }
@@ -82,7 +83,7 @@ func (w *Window) reaches(rank, at int, b mem.Buffer) bool {
 // store stores src in memory of a window. A word is stored at once, and with no more order than
 // any other store: a Flush orders it.
 func store(at uintptr, src []byte) {
-	dst := bytesAt(at, len(src))
+	dst := layout.BytesAt(at, len(src))
 	if len(src) == 8 {
 		*(*[8]byte)(dst) = [8]byte(src)
 		return
@@ -92,7 +93,7 @@ func store(at uintptr, src []byte) {
 
 // load is the inverse of store.
 func load(dst []byte, at uintptr) {
-	src := bytesAt(at, len(dst))
+	src := layout.BytesAt(at, len(dst))
 	if len(dst) == 8 {
 		*(*[8]byte)(dst) = [8]byte(src)
 		return
@@ -170,12 +171,12 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 // 1.46 ms with 32, 1.31 with 128, 1.29 with 512, and 6.9 with 1).
 const mostSpans = 128
 
-var spanRooms = sync.Pool{New: func() any { return new([mostSpans]core.Span) }}
+var spanRooms = sync.Pool{New: func() any { return new([mostSpans]memory.Span) }}
 
 // byKernel copies between packed bytes and the runs of t.
 func (w *Window) byKernel(p *part, t *Target, packed []byte,
-	do func(packed []byte, spans []core.Span) error) (err error) {
-	room := spanRooms.Get().(*[mostSpans]core.Span)
+	do func(packed []byte, spans []memory.Span) error) (err error) {
+	room := spanRooms.Get().(*[mostSpans]memory.Span)
 	defer spanRooms.Put(room)
 	spans, bytes := room[:0], 0 // in spans
 	flush := func() {
@@ -188,7 +189,7 @@ func (w *Window) byKernel(p *part, t *Target, packed []byte,
 		if len(spans) == mostSpans {
 			flush()
 		}
-		spans, bytes = append(spans, core.Span{At: p.base + uintptr(t.At+off), Len: n}), bytes+n
+		spans, bytes = append(spans, memory.Span{At: p.base + uintptr(t.At+off), Len: n}), bytes+n
 	})
 	flush()
 	if err != nil {
@@ -267,7 +268,7 @@ func (w *Window) FetchAndOp(rank, at int, b, result mem.Buffer, how How) error {
 			if b.Size() == 8 {
 				x = binary.NativeEndian.Uint64(b.HostSlice())
 			}
-			if old, ok := inOneStep64((*uint64)(unsafe.Pointer(&bytesAt(p, 8)[0])), x, how); ok {
+			if old, ok := inOneStep64((*uint64)(unsafe.Pointer(&layout.BytesAt(p, 8)[0])), x, how); ok {
 				binary.NativeEndian.PutUint64(result.HostSlice(), old)
 				return nil
 			}

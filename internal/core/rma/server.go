@@ -259,10 +259,6 @@ func (w *Window) askForLock(ctx context.Context, rank int, how lease.Hold) error
 	return err
 }
 
-func (w *Window) giveLockBack(rank int, how lease.Hold) error {
-	return w.sendLock(reqUnlock, rank, how)
-}
-
 func (w *Window) sendLock(what uint64, rank int, how lease.Hold) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

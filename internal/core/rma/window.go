@@ -11,8 +11,8 @@ import (
 
 	"gompi/internal/core"
 	"gompi/internal/core/call"
-	"gompi/internal/core/layout"
 	"gompi/internal/core/lease"
+	"gompi/internal/core/memory"
 	"gompi/internal/mem"
 )
 
@@ -72,8 +72,8 @@ type Window struct {
 type part struct {
 	*lease.Part
 	base   uintptr // the part's address in the rank
-	kernel *core.Kernel
-	remote *core.Remote
+	kernel *memory.Kernel
+	remote *memory.Remote
 	same   bool // the rank is on this host
 }
 
@@ -376,6 +376,3 @@ func (w *Window) fault(op string, peer int, err error) error {
 func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", core.ErrArgument, fmt.Sprintf(format, args...))
 }
-
-// bytesAt returns memory of this process.
-func bytesAt(at uintptr, n int) []byte { return layout.BytesAt(at, n) }

@@ -131,7 +131,7 @@ func (rd *Round) awaitError(src int) error {
 func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 	ch := rd.ch
 	rd.progress.Lock()
-	defer ch.ExitPolling()
+	defer ch.Engine.ExitPolling()
 	err := rd.awaitMember(word, want, src)
 	if err != nil && word.Load() < want && !rd.parting.closes {
 		rd.breakUp(fmt.Sprintf("gave up in %v: %v", rd.fingerprint(), err))

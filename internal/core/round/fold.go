@@ -19,7 +19,7 @@ type fold struct {
 // receiveToFold is IrecvReduce for a function of the user's.
 func (rd *Round) receiveToFold(from int, f fold) {
 	rd.progress.Lock()
-	f.room = rd.ch.Mover().Scratch.Get(f.own.Size())
+	f.room = rd.ch.Engine.Mover.Scratch.Get(f.own.Size())
 	rd.progress.Unlock()
 	f.in = mem.HostLike(f.own, f.own.Len(), f.room)
 	rd.folds = append(rd.folds, f)
@@ -43,7 +43,7 @@ func (rd *Round) dropFolds() {
 	rd.progress.Lock()
 	defer rd.progress.Unlock()
 	for _, f := range rd.folds {
-		rd.ch.Mover().Scratch.Put(f.room)
+		rd.ch.Engine.Mover.Scratch.Put(f.room)
 	}
 	clear(rd.folds)
 	rd.folds = rd.folds[:0]

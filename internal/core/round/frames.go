@@ -60,7 +60,7 @@ func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 			rd.disagree(m, call.Block{}, block(m))
 			return nil, false
 		}
-		if l.unexpected.Push(m); rd.ch.Keep(m) {
+		if l.unexpected.Push(m); rd.ch.Engine.KeepPaid(m) {
 			l.returnCredit(m.Size)
 		}
 		return nil, true
@@ -79,10 +79,10 @@ func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 // pair gives a kept message to r.
 func (rd *Round) pair(l *peerQueue, r *message.Request, m *message.Kept) {
 	if !rd.fits(r, m) {
-		rd.ch.Drop(m)
+		rd.ch.Engine.Drop(m)
 		return
 	}
-	if !m.Paid() {
+	if !m.Paid {
 		l.returnCredit(m.Size)
 	}
 	rd.ch.Take(r, m)
@@ -116,7 +116,7 @@ func (rd *Round) fits(r *message.Request, m *message.Kept) bool {
 		return true
 	}
 	rd.disagree(m, call.BlockOf(r.Buf), block(m))
-	rd.ch.Finish(r, rd.ch.Broken())
+	rd.ch.Engine.Finish(r, rd.ch.Broken())
 	return false
 }
 

@@ -34,7 +34,7 @@ func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank,
 	t.Lend(lease.Cursors{
 		Cursors: rd.team.Cursors(), Digest: rd.digest, Seq: rd.seq, Call: [2]uint64{rd.call.A, rd.call.B},
 	}, most)
-	if rd.ch.IsBroken() { // perhaps since Fail looked for t
+	if rd.ch.BrokenWord().Load() { // perhaps since Fail looked for t
 		t.Break()
 	}
 }

@@ -50,7 +50,7 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	}
 	rd.progress.Lock()
 	defer rd.progress.Unlock()
-	b := rd.ch.Mover().Scratch.Get(n * like.ElemSize())
+	b := rd.ch.Engine.Mover.Scratch.Get(n * like.ElemSize())
 	rd.lent = append(rd.lent, b)
 	return mem.HostLike(like, n, b)
 }
@@ -67,7 +67,7 @@ func (rd *Round) TakeBack(first int) {
 
 func (rd *Round) takeBack(first int) {
 	for _, b := range rd.lent[first:] {
-		rd.ch.Mover().Scratch.Put(b)
+		rd.ch.Engine.Mover.Scratch.Put(b)
 	}
 	rd.lent = rd.lent[:first]
 }
@@ -95,7 +95,7 @@ func (rd *Round) load(b mem.Buffer) mem.Buffer {
 	if b.Size() == 0 { // there is nothing to wait for a device for
 		return mem.HostLike(b, 0, nil)
 	}
-	lent, err := rd.ch.Mover().Lender.Lend(b.Space(), b.Size())
+	lent, err := rd.ch.Engine.Mover.Lender.Lend(b.Space(), b.Size())
 	if err != nil {
 		rd.fail(err)
 		return b
@@ -202,7 +202,7 @@ func (rd *Round) Wait() error {
 
 func (rd *Round) waitForAll() error {
 	rd.progress.Lock()
-	defer rd.ch.ExitPolling()
+	defer rd.ch.Engine.ExitPolling()
 	if rd.left > 0 {
 		if err := rd.progress.Await(rd.ctx, &rd.wait.Waiter); err != nil {
 			rd.abort("gave up in", err)
@@ -222,10 +222,10 @@ func (rd *Round) takeBackRequests() {
 		rd.progress.Await(context.Background(), &rd.wait.Waiter) // never fails: this context never ends
 	}
 	for _, r := range rd.used {
-		rd.ch.FreeRequest(r)
+		rd.ch.Engine.FreeRequest(r)
 	}
 	for _, l := range rd.copies {
-		rd.ch.Mover().Lender.Return(l.to, l.b)
+		rd.ch.Engine.Mover.Lender.Return(l.to, l.b)
 	}
 	rd.used, rd.copies, rd.combsN = rd.used[:0], rd.copies[:0], 0
 	rd.wait.Reset()
@@ -245,13 +245,13 @@ func (rd *Round) Over(err error) {
 func (rd *Round) failMessages(err error) {
 	for _, l := range rd.queues {
 		for r := l.posted.Pop(); r != nil; r = l.posted.Pop() {
-			rd.ch.Finish(r, err)
+			rd.ch.Engine.Finish(r, err)
 		}
 		for r := l.out.Pop(); r != nil; r = l.out.Pop() {
-			rd.ch.Finish(r, err)
+			rd.ch.Engine.Finish(r, err)
 		}
 		for m := l.unexpected.Pop(); m != nil; m = l.unexpected.Pop() {
-			rd.ch.Drop(m)
+			rd.ch.Engine.Drop(m)
 		}
 	}
 	if rd.running && rd.err == nil {

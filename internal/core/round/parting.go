@@ -55,7 +55,7 @@ func (rd *Round) Part(ctx context.Context) error {
 		return rd.ch.Err()
 	}
 	rd.progress.Lock()
-	defer rd.ch.ExitPolling()
+	defer rd.ch.Engine.ExitPolling()
 	last := rd.fingerprint()
 	if rd.seq == 0 || last.NeedsAll() {
 		return rd.ch.Broken()

@@ -70,7 +70,7 @@ var (
 
 // New returns the Round of a new Channel, as Config.Collectives of package message.
 func New(ch *message.Channel) message.Collectives {
-	rd := &Round{ch: ch, progress: ch.Progress(), digest: ch.ID}
+	rd := &Round{ch: ch, progress: &ch.Engine.Progress, digest: ch.ID}
 	rd.messages.wait.Init(ch.Flight(), rd)
 	rd.flag.wait.Init(ch.Flight(), rd)
 	return rd
@@ -85,7 +85,7 @@ func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quie
 	if !rd.byFlags {
 		rd.progress.Lock()
 	}
-	if rd.ch.IsBroken() {
+	if rd.ch.BrokenWord().Load() {
 		if !rd.byFlags {
 			rd.progress.Unlock()
 		}
@@ -138,7 +138,7 @@ func (rd *Round) End(err error) error {
 
 func (rd *Round) endMessages(err error) error {
 	rd.progress.Lock()
-	defer rd.ch.ExitPolling()
+	defer rd.ch.Engine.ExitPolling()
 	if err != nil {
 		rd.abort("failed in", err)
 	}

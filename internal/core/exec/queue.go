@@ -1,13 +1,4 @@
-// Package turn runs the collectives of a communicator one at a time, in the order of their calls. A
-// blocking collective runs on its caller's goroutine, so that the caller can recover from a panic
-// of its operator. Nonblocking collectives queue, and a new goroutine runs them. If a caller waits
-// for any of them before that goroutine has begun, the caller runs them itself, since a new
-// goroutine's thread takes 20 to 100 us to start. A blocking collective behind them queues too. The
-// new goroutine ends when the next queued collective is blocking.
-//
-// While a collective runs, nothing is locked: it may call functions of the user's and devices,
-// which may block, panic or call gompi.
-package turn
+package exec
 
 import (
 	"context"
@@ -17,7 +8,6 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
-	"gompi/internal/core/exec"
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/message"
 	"gompi/internal/core/progress"
@@ -30,12 +20,20 @@ import (
 // instead.
 var ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
 
-// A Queue runs the collectives of a communicator.
+// A Queue runs the collectives of a communicator one at a time, in the order of their calls. A
+// blocking collective runs on its caller's goroutine, so that the caller can recover from a panic
+// of its operator. Nonblocking collectives queue, and a new goroutine runs them. If a caller waits
+// for any of them before that goroutine has begun, the caller runs them itself, since a new
+// goroutine's thread takes 20 to 100 us to start. A blocking collective behind them queues too. The
+// new goroutine ends when the next queued collective is blocking.
+//
+// While a collective runs, nothing is locked: it may call functions of the user's and devices,
+// which may block, panic or call gompi.
 type Queue struct {
 	Engine  *message.Engine
 	Ch      *message.Channel
 	Round   *round.Round
-	Exec    *exec.Exec
+	Exec    *Exec
 	Suspect *atomic.Bool // is set when a collective has failed
 	Closed  atomic.Bool  // the communicator is closed, or is being closed
 
@@ -276,7 +274,7 @@ func (q *Queue) Perform(ctx context.Context, o *call.Call, at progress.Place) er
 // of that thread.
 func (q *Queue) handOver(o *call.Call) *call.Call {
 	handed, combine := *o, o.Op.Func
-	handed.Op.Func = func(acc, in mem.Buffer) { q.Engine.Callback(func() { combine(acc, in) }) }
+	handed.Op.Func = func(acc, in mem.Buffer) { q.Engine.Progress.Callback(func() { combine(acc, in) }) }
 	return &handed
 }
 
