@@ -5,6 +5,7 @@ package mpi
 import (
 	"gompi/internal/calls"
 	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/collective"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
@@ -494,41 +495,41 @@ func callGetAddress(a *Args) error {
 }
 
 func callAddress(a *Args) error {
-	address, err := Address(a.address(0))
+	address, err := GetAddress(a.address(0))
 	a.setInt(1, address)
 	return err
 }
 
 func callSend(a *Args) error {
-	return p2p.Send(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Send(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callSsend(a *Args) error {
-	return p2p.Ssend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Send(p2p.Synchronous, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callRsend(a *Args) error {
-	return p2p.Rsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Send(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callBsend(a *Args) error {
-	return p2p.Bsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Send(p2p.Buffered, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callIsend(a *Args) error {
-	request, err := p2p.Isend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Isend(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callIssend(a *Args) error {
-	request, err := p2p.Issend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Isend(p2p.Synchronous, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callIrsend(a *Args) error {
-	request, err := p2p.Irsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Isend(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
@@ -540,25 +541,25 @@ func callIbsend(a *Args) error {
 }
 
 func callSendInit(a *Args) error {
-	request, err := p2p.SendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SendInit(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callSsendInit(a *Args) error {
-	request, err := p2p.SsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SendInit(p2p.Synchronous, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callRsendInit(a *Args) error {
-	request, err := p2p.RsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SendInit(p2p.Standard, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callBsendInit(a *Args) error {
-	request, err := p2p.BsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SendInit(p2p.Buffered, a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
@@ -823,7 +824,7 @@ func callGetElements(a *Args) error {
 }
 
 func callGetElementsX(a *Args) error {
-	count, err := p2p.GetElementsX(a.status(0), a.datatype(1))
+	count, err := p2p.GetElements(a.status(0), a.datatype(1))
 	a.setInt(2, count)
 	return err
 }
@@ -833,7 +834,7 @@ func callStatusSetElements(a *Args) error {
 }
 
 func callStatusSetElementsX(a *Args) error {
-	return p2p.StatusSetElementsX(a.status(0), a.datatype(1), a.int(2))
+	return p2p.StatusSetElements(a.status(0), a.datatype(1), a.int(2))
 }
 
 func callStatusSetCancelled(a *Args) error {
@@ -1306,7 +1307,7 @@ func callTypeCreateHvector(a *Args) error {
 }
 
 func callTypeHvector(a *Args) error {
-	newtype, err := dtypes.TypeHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
@@ -1324,7 +1325,7 @@ func callTypeCreateHindexed(a *Args) error {
 }
 
 func callTypeHindexed(a *Args) error {
-	newtype, err := dtypes.TypeHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
@@ -1348,7 +1349,7 @@ func callTypeCreateStruct(a *Args) error {
 }
 
 func callTypeStruct(a *Args) error {
-	newtype, err := dtypes.TypeStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
+	newtype, err := dtypes.TypeCreateStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
 	a.setDatatype(4, newtype)
 	return err
 }
@@ -1428,7 +1429,7 @@ func callTypeSize(a *Args) error {
 }
 
 func callTypeSizeX(a *Args) error {
-	size, err := dtypes.TypeSizeX(a.datatype(0))
+	size, err := dtypes.TypeSize(a.datatype(0))
 	a.setInt(1, size)
 	return err
 }
@@ -1441,7 +1442,7 @@ func callTypeGetExtent(a *Args) error {
 }
 
 func callTypeGetExtentX(a *Args) error {
-	lb, extent, err := dtypes.TypeGetExtentX(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetExtent(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
@@ -1455,7 +1456,7 @@ func callTypeGetTrueExtent(a *Args) error {
 }
 
 func callTypeGetTrueExtentX(a *Args) error {
-	lb, extent, err := dtypes.TypeGetTrueExtentX(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetTrueExtent(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
@@ -1702,7 +1703,7 @@ func callCommGetParent(a *Args) error {
 
 func callCommDisconnect(a *Args) error {
 	comm := a.handle(0)
-	err := comms.CommDisconnect(&comm)
+	err := comms.CommFree(&comm)
 	a.setHandle(0, comm)
 	return err
 }
@@ -1828,14 +1829,14 @@ func callCommFailureGetAcked(a *Args) error {
 }
 
 func callCommCreateKeyval(a *Args) error {
-	keyval, err := comms.CommCreateKeyval(a.address(0), a.address(1), a.address(3))
+	keyval, err := attrs.NewKeyval(attrs.KindComm, a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callCommFreeKeyval(a *Args) error {
 	keyval := a.int(0)
-	err := comms.CommFreeKeyval(&keyval)
+	err := attrs.FreeKeyval(attrs.KindComm, &keyval)
 	a.setInt(0, keyval)
 	return err
 }
@@ -1856,42 +1857,42 @@ func callCommDeleteAttr(a *Args) error {
 }
 
 func callKeyvalCreate(a *Args) error {
-	keyval, err := comms.KeyvalCreate(a.address(0), a.address(1), a.address(3))
+	keyval, err := attrs.NewKeyval(attrs.KindComm, a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callKeyvalFree(a *Args) error {
 	keyval := a.int(0)
-	err := comms.KeyvalFree(&keyval)
+	err := attrs.FreeKeyval(attrs.KindComm, &keyval)
 	a.setInt(0, keyval)
 	return err
 }
 
 func callAttrPut(a *Args) error {
-	return comms.AttrPut(a.comm(0), a.int(1), a.address(2))
+	return comms.CommSetAttr(a.comm(0), a.int(1), a.address(2))
 }
 
 func callAttrGet(a *Args) error {
-	attributeVal, flag, err := comms.AttrGet(a.comm(0), a.int(1))
+	attributeVal, flag, err := comms.CommGetAttr(a.comm(0), a.int(1))
 	a.setAddress(2, attributeVal)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callAttrDelete(a *Args) error {
-	return comms.AttrDelete(a.comm(0), a.int(1))
+	return comms.CommDeleteAttr(a.comm(0), a.int(1))
 }
 
 func callTypeCreateKeyval(a *Args) error {
-	keyval, err := dtypes.TypeCreateKeyval(a.address(0), a.address(1), a.address(3))
+	keyval, err := attrs.NewKeyval(attrs.KindDatatype, a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callTypeFreeKeyval(a *Args) error {
 	keyval := a.int(0)
-	err := dtypes.TypeFreeKeyval(&keyval)
+	err := attrs.FreeKeyval(attrs.KindDatatype, &keyval)
 	a.setInt(0, keyval)
 	return err
 }
@@ -2066,17 +2067,17 @@ func callSessionSetInfo(a *Args) error {
 }
 
 func callSessionCreateErrhandler(a *Args) error {
-	errhandler, err := errs.SessionCreateErrhandler(a.address(0))
+	errhandler, err := errs.NewHandler(errs.KindSession, a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callSessionSetErrhandler(a *Args) error {
-	return comms.SessionSetErrhandler(a.session(0), a.errhandler(1))
+	return a.session(0).SetErrhandler(errs.KindSession, a.errhandler(1))
 }
 
 func callSessionGetErrhandler(a *Args) error {
-	errhandler, err := comms.SessionGetErrhandler(a.session(0))
+	errhandler, err := a.session(0).GetErrhandler()
 	a.setErrhandler(1, errhandler)
 	return err
 }
@@ -2167,14 +2168,14 @@ func callWinGetName(a *Args) error {
 }
 
 func callWinCreateKeyval(a *Args) error {
-	keyval, err := windows.WinCreateKeyval(a.address(0), a.address(1), a.address(3))
+	keyval, err := attrs.NewKeyval(attrs.KindWin, a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callWinFreeKeyval(a *Args) error {
 	keyval := a.int(0)
-	err := windows.WinFreeKeyval(&keyval)
+	err := attrs.FreeKeyval(attrs.KindWin, &keyval)
 	a.setInt(0, keyval)
 	return err
 }
@@ -2195,17 +2196,17 @@ func callWinDeleteAttr(a *Args) error {
 }
 
 func callWinCreateErrhandler(a *Args) error {
-	errhandler, err := errs.WinCreateErrhandler(a.address(0))
+	errhandler, err := errs.NewHandler(errs.KindWin, a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callWinSetErrhandler(a *Args) error {
-	return windows.WinSetErrhandler(a.win(0), a.errhandler(1))
+	return a.win(0).SetErrhandler(errs.KindWin, a.errhandler(1))
 }
 
 func callWinGetErrhandler(a *Args) error {
-	errhandler, err := windows.WinGetErrhandler(a.win(0))
+	errhandler, err := a.win(0).GetErrhandler()
 	a.setErrhandler(1, errhandler)
 	return err
 }
@@ -2592,7 +2593,7 @@ func callFileWriteOrderedEnd(a *Args) error {
 }
 
 func callFileCreateErrhandler(a *Args) error {
-	errhandler, err := errs.FileCreateErrhandler(a.address(0))
+	errhandler, err := errs.NewHandler(errs.KindFile, a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
@@ -2616,17 +2617,17 @@ func callRegisterDatarep(a *Args) error {
 }
 
 func callCommCreateErrhandler(a *Args) error {
-	errhandler, err := errs.CommCreateErrhandler(a.address(0))
+	errhandler, err := errs.NewHandler(errs.KindComm, a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callCommSetErrhandler(a *Args) error {
-	return comms.CommSetErrhandler(a.comm(0), a.errhandler(1))
+	return a.comm(0).SetErrhandler(errs.KindComm, a.errhandler(1))
 }
 
 func callCommGetErrhandler(a *Args) error {
-	errhandler, err := comms.CommGetErrhandler(a.comm(0))
+	errhandler, err := a.comm(0).GetErrhandler()
 	a.setErrhandler(1, errhandler)
 	return err
 }
@@ -2636,17 +2637,17 @@ func callCommCallErrhandler(a *Args) error {
 }
 
 func callErrhandlerCreate(a *Args) error {
-	errhandler, err := errs.ErrhandlerCreate(a.address(0))
+	errhandler, err := errs.NewHandler(errs.KindComm, a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callErrhandlerSet(a *Args) error {
-	return comms.ErrhandlerSet(a.comm(0), a.errhandler(1))
+	return a.comm(0).SetErrhandler(errs.KindComm, a.errhandler(1))
 }
 
 func callErrhandlerGet(a *Args) error {
-	errhandler, err := comms.ErrhandlerGet(a.comm(0))
+	errhandler, err := a.comm(0).GetErrhandler()
 	a.setErrhandler(1, errhandler)
 	return err
 }

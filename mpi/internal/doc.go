@@ -27,5 +27,6 @@ package mpi
 
 //go:generate go run gompi/mpi/libmpi/generate go dispatch.go
 //go:generate go run gompi/mpi/libmpi/generate calls ../../internal/calls/functions.go
+//go:generate go run gompi/mpi/libmpi/generate errs errs/table.go
 //go:generate go run gompi/mpi/libmpi/generate docs ../../docs/mpi-functions.md
 //go:generate go run gompi/mpi/libmpi/generate shared ../libmpi/shared.h

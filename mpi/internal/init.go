@@ -120,4 +120,3 @@ func FreeMem(at abi.Addr) error {
 }
 
 func GetAddress(at abi.Addr) (int, error) { return int(at), nil }
-func Address(at abi.Addr) (int, error)    { return int(at), nil }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x14183ecbd0f563e0ULL
+#define GOMPI_SHARED_NUMBER 0xa9d14c45b8a490f8ULL
 
 /* internal/calls */
 enum {

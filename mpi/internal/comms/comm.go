@@ -44,14 +44,14 @@ type Comm struct {
 	votes   queue       // of MPI_Comm_shrink and MPI_Comm_agree
 
 	attrs.Attributes
+	errs.Holder
 
 	mu       sync.Mutex // guards the following
 	name     string
-	private  []*core.Comm     // of persistent collectives, which go with the communicator when it is revoked
-	kept     int              // how many persistent requests and matched messages keep the communicator open
-	revoked  bool             // by this rank
-	acked    int              // how many of its dead are acknowledged
-	handler  *errs.Errhandler // nil for the initial handler
+	private  []*core.Comm // of persistent collectives, which go with the communicator when it is revoked
+	kept     int          // how many persistent requests and matched messages keep the communicator open
+	revoked  bool         // by this rank
+	acked    int          // how many of its dead are acknowledged
 	Topology Topology
 }
 
@@ -85,21 +85,6 @@ func (c *Comm) group() core.Group {
 		return c.Inter.Local.Group()
 	}
 	return c.P2P.Group()
-}
-
-func (c *Comm) errhandler() *errs.Errhandler {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.handler == nil {
-		return errs.ErrorsAreFatal
-	}
-	return c.handler
-}
-
-func (c *Comm) hasHandler() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.handler != nil
 }
 
 // StatusOf returns MPI's status for st.
@@ -156,7 +141,7 @@ func (c *Comm) adopt(d *core.Comm, err error) (*Comm, error) {
 	if err != nil || d == nil {
 		return nil, err
 	}
-	n := &Comm{P2P: d, handler: c.errhandler(), session: c.session}
+	n := &Comm{P2P: d, Holder: errs.Holder{Handler: c.Errhandler()}, session: c.session}
 	n.Handle = Registry.Add(n)
 	return n, nil
 }
@@ -285,6 +270,7 @@ func CommCreateGroup(c *Comm, g *Group, tag int) (*Comm, error) {
 	return c.adopt(c.P2P.CreateGroup(Forever, g.Group, tag))
 }
 
+// CommFree is CommDisconnect, too: there are no connections to cut.
 func CommFree(h *abi.Handle) error {
 	c := Registry.Find(*h)
 	switch {
@@ -324,9 +310,6 @@ var HasRequests = func(c *Comm) bool { return false }
 
 // Freed reports whether the program has freed c. c keeps its handle as long as it has requests.
 func (c *Comm) Freed() bool { return c.freed.Load() }
-
-// CommDisconnect is CommFree: there are no connections to cut.
-func CommDisconnect(h *abi.Handle) error { return CommFree(h) }
 
 func CommGroup(c *Comm) (*Group, error) {
 	return newGroup(c.group(), nil), nil

@@ -5,6 +5,7 @@ import (
 
 	"gompi/internal/core"
 	"gompi/mpi/internal/attrs"
+	"gompi/mpi/internal/errs"
 )
 
 // Dups are copies of communicators of core that are being made.
@@ -17,7 +18,7 @@ type Dups struct {
 // StartDup starts to duplicate c. The communicator gets its handle at once, and its parts when they
 // are made.
 func (c *Comm) StartDup() (*Comm, *Dups, error) {
-	n := &Comm{handler: c.errhandler(), shift: c.shift, P2P: c.P2P, session: c.session}
+	n := &Comm{Holder: errs.Holder{Handler: c.Errhandler()}, shift: c.shift, P2P: c.P2P, session: c.session}
 	n.making.Store(true) // until then its parts are c's
 	n.Handle = Registry.Add(n)
 	if err := c.CopyAttributes(attrs.KindComm, c.Handle, &n.Attributes); err != nil {

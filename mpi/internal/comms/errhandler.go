@@ -8,34 +8,12 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-func CommSetErrhandler(c *Comm, h *errs.Errhandler) error {
-	if err := h.Check(errs.KindComm); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.handler = h
-	return nil
-}
-
-// CommGetErrhandler gives the program the handle once more: each is freed for itself.
-func CommGetErrhandler(c *Comm) (*errs.Errhandler, error) {
-	h := c.errhandler()
-	h.Hold()
-	return h, nil
-}
-
 func CommCallErrhandler(c *Comm, code int) error {
-	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", CalledByProgram(code))
+	CallHandler(c.Errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", CalledByProgram(code))
 	return nil
 }
 
 func CalledByProgram(code int) error { return errs.New(abi.Class(code), "called by the program") }
-
-// The names of MPI 1.
-
-func ErrhandlerSet(c *Comm, h *errs.Errhandler) error { return CommSetErrhandler(c, h) }
-func ErrhandlerGet(c *Comm) (*errs.Errhandler, error) { return CommGetErrhandler(c) }
 
 // Raise calls the error handler of c, if that is not nil, and returns the class.
 func (c *Comm) Raise(name string, err error) abi.Class {
@@ -43,7 +21,7 @@ func (c *Comm) Raise(name string, err error) abi.Class {
 		return Unattached.Raise(name, err)
 	}
 	errs.Note(name, c.Name(), err)
-	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
+	CallHandler(c.Errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
 	return errs.ClassOf(err)
 }
 
@@ -61,11 +39,11 @@ type unattached struct{}
 
 func (unattached) Raise(name string, err error) abi.Class {
 	c := World
-	if self.hasHandler() {
+	if self.IsSet() {
 		c = self
 	}
 	errs.Note(name, "", err)
-	CallHandler(c.errhandler(), errs.KindComm, c.Handle, "", name, err)
+	CallHandler(c.Errhandler(), errs.KindComm, c.Handle, "", name, err)
 	return errs.ClassOf(err)
 }
 

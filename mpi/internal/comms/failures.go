@@ -153,7 +153,7 @@ func (c *Comm) agree(ctx context.Context, flag *int) error {
 
 // CommShrink returns a communicator of the ranks that live, without attributes and topology.
 func CommShrink(c *Comm) (*Comm, error) {
-	n := &Comm{handler: c.errhandler(), session: c.session}
+	n := &Comm{Holder: errs.Holder{Handler: c.Errhandler()}, session: c.session}
 	if err := c.votes.do(c.P2P, func(ctx context.Context) error { return c.shrinkInto(ctx, n) }); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func CommShrink(c *Comm) (*Comm, error) {
 
 // StartShrink gives a communicator its handle at once, and its parts when they are made.
 func (c *Comm) StartShrink() (*Comm, core.Request) {
-	n := &Comm{handler: c.errhandler(), session: c.session, shift: c.shift, P2P: c.P2P, Inter: c.Inter}
+	n := &Comm{Holder: errs.Holder{Handler: c.Errhandler()}, session: c.session, shift: c.shift, P2P: c.P2P, Inter: c.Inter}
 	n.making.Store(true) // until then its parts are c's
 	n.Handle = Registry.Add(n)
 	return n, c.votes.start(c.P2P, func(ctx context.Context) error {

@@ -24,7 +24,7 @@ func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errh
 		return nil, err
 	}
 	c, _, err := fromGroup(g, text)
-	return (&Comm{handler: h, session: g.session}).adopt(c, err)
+	return (&Comm{Holder: errs.Holder{Handler: h}, session: g.session}).adopt(c, err)
 }
 
 // IntercommCreateFromGroups is told the remote group on the leader alone.
@@ -52,5 +52,5 @@ func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLe
 	if others.Size() == 0 {
 		return nil, errs.New(errs.Group, "the remote group is empty")
 	}
-	return (&Comm{handler: h, session: local.session}).join(ctx, c, others, tag)
+	return (&Comm{Holder: errs.Holder{Handler: h}, session: local.session}).join(ctx, c, others, tag)
 }

@@ -155,7 +155,7 @@ func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, ta
 	if err != nil {
 		return nil, err
 	}
-	n := &Comm{P2P: p2p, handler: c.errhandler(), session: c.session, shift: shift,
+	n := &Comm{P2P: p2p, Holder: errs.Holder{Handler: c.Errhandler()}, session: c.session, shift: shift,
 		Inter: &Inter{Local: local, Both: both, Remote: remote}}
 	n.Handle = Registry.Add(n)
 	return n, nil
@@ -211,7 +211,7 @@ func (x *Inter) gather(ctx context.Context, mine ...int64) (all []int64, err err
 }
 
 func (x *Inter) dup(c *Comm) (*Comm, error) {
-	n := &Comm{handler: c.errhandler(), shift: c.shift, session: c.session, Inter: &Inter{Remote: x.Remote}}
+	n := &Comm{Holder: errs.Holder{Handler: c.Errhandler()}, shift: c.shift, session: c.session, Inter: &Inter{Remote: x.Remote}}
 	var made interComms
 	if err := x.Do(func(ctx context.Context) error { return x.copyTo(ctx, &made) }); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
@@ -19,14 +18,13 @@ var Sessions = abi.NewRegistry(table.SessionNull, func(s *Session) abi.Handle { 
 type Session struct {
 	Handle abi.Handle
 
-	mu      sync.Mutex // guards handler
-	handler *errs.Errhandler
-	Buffer  Buffer // for the communicators that were made from it
+	errs.Holder
+	Buffer Buffer // for the communicators that were made from it
 }
 
 // NewSession is called when the job is joined.
 func NewSession(h *errs.Errhandler) *Session {
-	s := &Session{handler: h}
+	s := &Session{Holder: errs.Holder{Handler: h}}
 	s.Handle = Sessions.Add(s)
 	return s
 }
@@ -120,36 +118,13 @@ func SessionSetInfo(s *Session, info *infos.Info) error { return nil }
 
 // ---- Errors ----
 
-func (s *Session) errhandler() *errs.Errhandler {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.handler
-}
-
-func SessionSetErrhandler(s *Session, h *errs.Errhandler) error {
-	if err := h.Check(errs.KindSession); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.handler = h
-	return nil
-}
-
-// SessionGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
-func SessionGetErrhandler(s *Session) (*errs.Errhandler, error) {
-	h := s.errhandler()
-	h.Hold()
-	return h, nil
-}
-
 func SessionCallErrhandler(s *Session, code int) error {
 	s.callHandler("MPI_Session_call_errhandler", CalledByProgram(code))
 	return nil
 }
 
 func (s *Session) callHandler(name string, err error) {
-	CallHandler(s.errhandler(), errs.KindSession, s.Handle, "a session", name, err)
+	CallHandler(s.Errhandler(), errs.KindSession, s.Handle, "a session", name, err)
 }
 
 // Raise calls the error handler of s, if that is not nil, and returns the class.
@@ -175,5 +150,5 @@ func RaiseBy(h *errs.Errhandler, name string, err error) abi.Class {
 	if h == nil || h.Check(errs.KindSession) != nil {
 		return Unattached.Raise(name, err)
 	}
-	return (&Session{Handle: Sessions.Null, handler: h}).Raise(name, err)
+	return (&Session{Handle: Sessions.Null, Holder: errs.Holder{Handler: h}}).Raise(name, err)
 }

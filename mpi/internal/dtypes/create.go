@@ -67,79 +67,58 @@ func checkLists(n int, arrays ...abi.Array) error {
 	return nil
 }
 
-// of checks the type that another is made of, a count, and the arrays that have as many elements.
-func of(t *Datatype, n int, arrays ...abi.Array) (*typemap.Type, error) {
+// from returns a new type made of old, a count, and the arrays that have as many elements.
+func from(old *Datatype, n int, arrays []abi.Array, create func(t *typemap.Type) (*typemap.Type, error)) (
+	*Datatype, error) {
 	if err := checkLists(n, arrays...); err != nil {
 		return nil, err
 	}
-	if err := t.Check(); err != nil {
+	if err := old.Check(); err != nil {
 		return nil, err
 	}
-	return t.Type, nil
+	return derived(create(old.Type))
 }
 
 func TypeContiguous(n int, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Contiguous(n, t))
+	return from(old, n, nil, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Contiguous(n, t)
+	})
 }
 
 func TypeVector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Vector(n, blocklength, stride, t))
+	return from(old, n, nil, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Vector(n, blocklength, stride, t)
+	})
 }
 
 func TypeCreateHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Hvector(n, blocklength, stride, t))
-}
-
-func TypeHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
-	return TypeCreateHvector(n, blocklength, stride, old)
+	return from(old, n, nil, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Hvector(n, blocklength, stride, t)
+	})
 }
 
 func TypeIndexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n, blocklengths, displs)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Indexed(blocklengths.List(n), displs.List(n), t))
+	return from(old, n, []abi.Array{blocklengths, displs}, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Indexed(blocklengths.List(n), displs.List(n), t)
+	})
 }
 
 func TypeCreateHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n, blocklengths, displs)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Hindexed(blocklengths.List(n), displs.AddressList(n), t))
-}
-
-func TypeHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
-	return TypeCreateHindexed(n, blocklengths, displs, old)
+	return from(old, n, []abi.Array{blocklengths, displs}, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Hindexed(blocklengths.List(n), displs.AddressList(n), t)
+	})
 }
 
 func TypeCreateIndexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n, displs)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.IndexedBlock(blocklength, displs.List(n), t))
+	return from(old, n, []abi.Array{displs}, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.IndexedBlock(blocklength, displs.List(n), t)
+	})
 }
 
 func TypeCreateHindexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
-	t, err := of(old, n, displs)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.HindexedBlock(blocklength, displs.AddressList(n), t))
+	return from(old, n, []abi.Array{displs}, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.HindexedBlock(blocklength, displs.AddressList(n), t)
+	})
 }
 
 func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
@@ -160,19 +139,13 @@ func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle)
 	return derived(typemap.Struct(blocklengths.List(n), displs.AddressList(n), all))
 }
 
-func TypeStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
-	return TypeCreateStruct(n, blocklengths, displs, types)
-}
-
 func TypeCreateSubarray(ndims int, sizes, subsizes, starts abi.Array, order int, old *Datatype) (*Datatype, error) {
 	if ndims < 1 {
 		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
 	}
-	t, err := of(old, ndims, sizes, subsizes, starts)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
+	return from(old, ndims, []abi.Array{sizes, subsizes, starts}, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t)
+	})
 }
 
 func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int,
@@ -180,47 +153,39 @@ func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi
 	if ndims < 1 {
 		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
 	}
-	t, err := of(old, ndims, gsizes, distribs, dargs, psizes)
-	if err != nil {
-		return nil, err
-	}
-	how := distribs.List(ndims)
-	for i, d := range how {
-		switch d {
-		case abi.C.DistributeBlock:
-			how[i] = typemap.DistributeBlock
-		case abi.C.DistributeCyclic:
-			how[i] = typemap.DistributeCyclic
-		case abi.C.DistributeNone:
-			how[i] = typemap.DistributeNone
-		default:
-			return nil, errs.New(errs.Arg, "distribution %d of dimension %d is none", d, i)
+	return from(old, ndims, []abi.Array{gsizes, distribs, dargs, psizes}, func(t *typemap.Type) (*typemap.Type, error) {
+		how := distribs.List(ndims)
+		for i, d := range how {
+			switch d {
+			case abi.C.DistributeBlock:
+				how[i] = typemap.DistributeBlock
+			case abi.C.DistributeCyclic:
+				how[i] = typemap.DistributeCyclic
+			case abi.C.DistributeNone:
+				how[i] = typemap.DistributeNone
+			default:
+				return nil, errs.New(errs.Arg, "distribution %d of dimension %d is none", d, i)
+			}
 		}
-	}
-	args := dargs.List(ndims)
-	for i, a := range args {
-		if a == abi.C.DefaultArgument {
-			args[i] = typemap.DistributeDefault
+		args := dargs.List(ndims)
+		for i, a := range args {
+			if a == abi.C.DefaultArgument {
+				args[i] = typemap.DistributeDefault
+			}
 		}
-	}
-	return derived(typemap.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t))
+		return typemap.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t)
+	})
 }
 
 func TypeCreateResized(old *Datatype, lb, extent int) (*Datatype, error) {
-	t, err := of(old, 0)
-	if err != nil {
-		return nil, err
-	}
-	return derived(typemap.Resized(t, lb, extent))
+	return from(old, 0, nil, func(t *typemap.Type) (*typemap.Type, error) {
+		return typemap.Resized(t, lb, extent)
+	})
 }
 
 // TypeDup copies attributes, too, as their functions say.
 func TypeDup(old *Datatype) (*Datatype, error) {
-	t, err := of(old, 0)
-	if err != nil {
-		return nil, err
-	}
-	d, err := derived(typemap.Dup(t))
+	d, err := from(old, 0, nil, typemap.Dup)
 	if err != nil {
 		return nil, err
 	}

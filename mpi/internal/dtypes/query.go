@@ -10,20 +10,14 @@ func TypeSize(t *Datatype) (int, error) {
 	return t.Size(), nil
 }
 
-func TypeSizeX(t *Datatype) (int, error) { return TypeSize(t) }
-
 func TypeGetExtent(t *Datatype) (lb, extent int, err error) {
 	return t.Lb(), t.Extent(), nil
 }
-
-func TypeGetExtentX(t *Datatype) (lb, extent int, err error) { return TypeGetExtent(t) }
 
 func TypeGetTrueExtent(t *Datatype) (lb, extent int, err error) {
 	lb, extent = t.TrueExtent()
 	return lb, extent, nil
 }
-
-func TypeGetTrueExtentX(t *Datatype) (lb, extent int, err error) { return TypeGetTrueExtent(t) }
 
 func TypeExtent(t *Datatype) (int, error) {
 	_, extent, err := TypeGetExtent(t)

@@ -7,65 +7,10 @@ import (
 
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
-const (
-	Buffer      abi.Class = 1
-	Count       abi.Class = 2
-	Type        abi.Class = 3
-	Tag         abi.Class = 4
-	Comm        abi.Class = 5
-	Rank        abi.Class = 6
-	Request     abi.Class = 7
-	Root        abi.Class = 8
-	Group       abi.Class = 9
-	Op          abi.Class = 10
-	Topology    abi.Class = 11
-	Dims        abi.Class = 12
-	Arg         abi.Class = 13
-	Truncate    abi.Class = 15
-	Other       abi.Class = 16
-	InStatus    abi.Class = 19
-	Access      abi.Class = 20
-	Amode       abi.Class = 21
-	BadFile     abi.Class = 23
-	FileExists  abi.Class = 28
-	FileInUse   abi.Class = 29
-	File        abi.Class = 30
-	Disp        abi.Class = 26
-	InfoKey     abi.Class = 31
-	InfoNoKey   abi.Class = 32
-	InfoValue   abi.Class = 33
-	Info        abi.Class = 34
-	IO          abi.Class = 35
-	Keyval      abi.Class = 36
-	LockType    abi.Class = 37
-	NoMem       abi.Class = 39
-	NotSame     abi.Class = 40
-	NoSpace     abi.Class = 41
-	NoSuchFile  abi.Class = 42
-	Quota       abi.Class = 44
-	ReadOnly    abi.Class = 45
-	RMAAttach   abi.Class = 46
-	RMARange    abi.Class = 48
-	RMAShared   abi.Class = 49
-	RMASync     abi.Class = 50
-	Size        abi.Class = 52
-	Datarep     abi.Class = 54
-	Unsupported abi.Class = 55
-	Win         abi.Class = 56
-	RMAFlavor   abi.Class = 57
-	Session     abi.Class = 60
-	ABI         abi.Class = 62
-
-	ProcFailed        abi.Class = table.ErrProcFailed
-	procFailedPending abi.Class = table.ErrProcFailedPending
-	Revoked           abi.Class = table.ErrRevoked
-
-	firstCode abi.Class = 0x4000 // of classes and codes that programs add
-)
+const firstCode abi.Class = 0x4000 // of classes and codes that programs add
 
 // An Error is the failure of a call: its class, and a text that names the wrong argument.
 type Error struct {

@@ -1,6 +1,8 @@
 package errs
 
 import (
+	"cmp"
+	"sync"
 	"sync/atomic"
 
 	"gompi/mpi/internal/abi"
@@ -68,20 +70,12 @@ func (h *Errhandler) Call(kind int, object abi.Handle, c abi.Class) bool {
 	return true
 }
 
-func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindComm), nil }
-
-func SessionCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
-	return newHandler(fn, KindSession), nil
-}
-
-func FileCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindFile), nil }
-func WinCreateErrhandler(fn abi.Addr) (*Errhandler, error)  { return newHandler(fn, KindWin), nil }
-
-func newHandler(fn abi.Addr, kind int) *Errhandler {
+// NewHandler returns a handler for objects of a kind.
+func NewHandler(kind int, fn abi.Addr) (*Errhandler, error) {
 	h := &Errhandler{fn: fn, kind: kind}
 	h.held.Store(1)
 	h.Handle = Handlers.Add(h)
-	return h
+	return h, nil
 }
 
 // SetLanguage says which language the function is in, other than C.
@@ -107,5 +101,39 @@ func ErrhandlerFree(h *abi.Handle) error {
 	return nil
 }
 
-// ErrhandlerCreate is the name of MPI 1.
-func ErrhandlerCreate(fn abi.Addr) (*Errhandler, error) { return CommCreateErrhandler(fn) }
+// A Holder is the error handler that an object has.
+type Holder struct {
+	mu      sync.Mutex
+	Handler *Errhandler // nil: the initial one; read by Errhandler once others know the object
+}
+
+// Errhandler returns the error handler, ErrorsAreFatal at first.
+func (o *Holder) Errhandler() *Errhandler {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return cmp.Or(o.Handler, ErrorsAreFatal)
+}
+
+// IsSet reports whether the program has set the error handler.
+func (o *Holder) IsSet() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Handler != nil
+}
+
+func (o *Holder) SetErrhandler(kind int, h *Errhandler) error {
+	if err := h.Check(kind); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Handler = h
+	return nil
+}
+
+// GetErrhandler gives the program the handle once more: each is freed for itself.
+func (o *Holder) GetErrhandler() (*Errhandler, error) {
+	h := o.Errhandler()
+	h.Hold()
+	return h, nil
+}

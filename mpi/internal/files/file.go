@@ -25,7 +25,8 @@ type File struct {
 	fd     int
 	under  sync.WaitGroup // operations under way
 	shared sharedPointer
-	locks  sync.Mutex // held by an atomic access: locks are the descriptor's, not a thread's
+	errs.Holder
+	locks sync.Mutex // held by an atomic access: locks are the descriptor's, not a thread's
 
 	mu     sync.Mutex // guards the following
 	view   *view
@@ -35,12 +36,11 @@ type File struct {
 	scattered bool
 	split     *pending // the split collective under way
 	info      []string // keys, each followed by its value
-	handler   *errs.Errhandler
 }
 
 // Null is MPI_FILE_NULL, which has the error handler of functions without a file, and of files that
 // are opened.
-var Null = &File{Handle: table.FileNull, handler: errs.ErrorsReturn}
+var Null = &File{Handle: table.FileNull, Holder: errs.Holder{Handler: errs.ErrorsReturn}}
 
 func init() { Registry.Set(Null.Handle, Null) }
 
@@ -61,19 +61,13 @@ func checkOrNull(f *File) error {
 
 // ---- Errors ----
 
-func (f *File) errhandler() *errs.Errhandler {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.handler
-}
-
 // Raise calls the error handler of f, or of MPI_FILE_NULL if f is nil, and returns the class.
 func (f *File) Raise(name string, err error) abi.Class {
 	if f == nil {
 		f = Null
 	}
 	errs.Note(name, f.text(), err)
-	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), name, err)
+	comms.CallHandler(f.Errhandler(), errs.KindFile, f.Handle, f.text(), name, err)
 	return errs.ClassOf(err)
 }
 
@@ -89,30 +83,21 @@ func FileSetErrhandler(f *File, h *errs.Errhandler) error {
 	if err := checkOrNull(f); err != nil {
 		return err
 	}
-	if err := h.Check(errs.KindFile); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.handler = h
-	return nil
+	return f.SetErrhandler(errs.KindFile, h)
 }
 
-// FileGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
 func FileGetErrhandler(f *File) (*errs.Errhandler, error) {
 	if err := checkOrNull(f); err != nil {
 		return nil, err
 	}
-	h := f.errhandler()
-	h.Hold()
-	return h, nil
+	return f.GetErrhandler()
 }
 
 func FileCallErrhandler(f *File, code int) error {
 	if err := checkOrNull(f); err != nil {
 		return err
 	}
-	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), "MPI_File_call_errhandler",
+	comms.CallHandler(f.Errhandler(), errs.KindFile, f.Handle, f.text(), "MPI_File_call_errhandler",
 		comms.CalledByProgram(code))
 	return nil
 }

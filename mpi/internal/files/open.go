@@ -20,7 +20,7 @@ func FileOpen(c *comms.Comm, name abi.Text, amode int, info *infos.Info) (*File,
 	if err != nil {
 		return nil, err
 	}
-	f := &File{c: own, name: name.String(), mode: mode(amode), view: bytesFrom(0), handler: Null.errhandler()}
+	f := &File{c: own, name: name.String(), mode: mode(amode), view: bytesFrom(0), Holder: errs.Holder{Handler: Null.Errhandler()}}
 	if err := f.open(); err != nil {
 		comms.CloseWhenIdle(own)
 		return nil, err

@@ -14,9 +14,9 @@ import (
 type mode uint8
 
 const (
-	standard    mode = iota // ready sends, too
-	synchronous             // when matched
-	buffered                // at once: the message is copied
+	Standard    mode = iota // ready sends, too
+	Synchronous             // when matched
+	Buffered                // at once: the message is copied
 )
 
 // A message is the arguments of a send or a receive.
@@ -68,34 +68,20 @@ func (m *message) send(how mode) error {
 	if m.peer == abi.ProcNull {
 		return m.c.Revoked()
 	}
-	if how == buffered {
+	if how == Buffered {
 		_, err := m.buffered()
 		return err
 	}
 	to, b := m.c.RankOf(m.peer), m.t.Buffer(m.buf, m.n)
-	if how == synchronous {
+	if how == Synchronous {
 		return m.c.P2P.Ssend(comms.Forever, to, m.tag, b)
 	}
 	return m.c.P2P.Send(comms.Forever, to, m.tag, b)
 }
 
-func Send(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) error {
+func Send(how mode, buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) error {
 	m := message{buf, n, t, dest, tag, c}
-	return m.send(standard)
-}
-
-func Ssend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) error {
-	m := message{buf, n, t, dest, tag, c}
-	return m.send(synchronous)
-}
-
-func Rsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) error {
-	return Send(buf, n, t, dest, tag, c)
-}
-
-func Bsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) error {
-	m := message{buf, n, t, dest, tag, c}
-	return m.send(buffered)
+	return m.send(how)
 }
 
 func Recv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Comm, st *abi.Status) error {

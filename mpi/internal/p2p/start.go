@@ -34,31 +34,22 @@ func (m *message) isend(how mode) (*Request, error) {
 func (m *message) launch(how mode) (core.Request, error) {
 	to := m.c.RankOf(m.peer)
 	switch how {
-	case synchronous:
+	case Synchronous:
 		return m.c.P2P.Issend(to, m.tag, m.t.Buffer(m.buf, m.n)), nil
-	case buffered:
+	case Buffered:
 		return m.buffered()
 	}
 	return m.c.P2P.Isend(to, m.tag, m.t.Buffer(m.buf, m.n)), nil
 }
 
-func Isend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+func Isend(how mode, buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
 	m := message{buf, n, t, dest, tag, c}
-	return m.isend(standard)
-}
-
-func Issend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	m := message{buf, n, t, dest, tag, c}
-	return m.isend(synchronous)
-}
-
-func Irsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return Isend(buf, n, t, dest, tag, c)
+	return m.isend(how)
 }
 
 // Ibsend has copied the message on return.
 func Ibsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return RequestDone, Bsend(buf, n, t, dest, tag, c)
+	return RequestDone, Send(Buffered, buf, n, t, dest, tag, c)
 }
 
 func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Comm) (*Request, error) {
@@ -167,7 +158,8 @@ func (m *message) persistent(check func() error, begin func(r *Request) error) (
 	return r, nil
 }
 
-func (m *message) persistentSend(how mode) (*Request, error) {
+func SendInit(how mode, buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	m := &message{buf, n, t, dest, tag, c}
 	return m.persistent(m.check, func(r *Request) (err error) {
 		if m.peer == abi.ProcNull {
 			r.Finish(abi.OfNothing)
@@ -176,22 +168,6 @@ func (m *message) persistentSend(how mode) (*Request, error) {
 		r.Op, err = m.launch(how)
 		return err
 	})
-}
-
-func SendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return (&message{buf, n, t, dest, tag, c}).persistentSend(standard)
-}
-
-func SsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return (&message{buf, n, t, dest, tag, c}).persistentSend(synchronous)
-}
-
-func RsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return SendInit(buf, n, t, dest, tag, c)
-}
-
-func BsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
-	return (&message{buf, n, t, dest, tag, c}).persistentSend(buffered)
 }
 
 func RecvInit(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Comm) (*Request, error) {

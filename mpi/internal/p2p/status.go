@@ -20,8 +20,6 @@ func GetElements(st *abi.Status, t *dtypes.Datatype) (int, error) {
 	return t.Elements(int(st.Bytes)), nil
 }
 
-func GetElementsX(st *abi.Status, t *dtypes.Datatype) (int, error) { return GetElements(st, t) }
-
 // StatusSetElements takes counts of more bytes than any memory has: only a status holds these.
 func StatusSetElements(st *abi.Status, t *dtypes.Datatype, n int) error {
 	if err := dtypes.Check(min(n, 1), t); err != nil {
@@ -32,10 +30,6 @@ func StatusSetElements(st *abi.Status, t *dtypes.Datatype, n int) error {
 	}
 	st.Bytes = int64(t.Bytes(n))
 	return nil
-}
-
-func StatusSetElementsX(st *abi.Status, t *dtypes.Datatype, n int) error {
-	return StatusSetElements(st, t, n)
 }
 
 func StatusSetCancelled(st *abi.Status, flag bool) error {

@@ -7,12 +7,6 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-func WinCreateKeyval(copyFn, deleteFn, extra abi.Addr) (int, error) {
-	return attrs.NewKeyval(attrs.KindWin, copyFn, deleteFn, extra)
-}
-
-func WinFreeKeyval(number *int) error { return attrs.FreeKeyval(attrs.KindWin, number) }
-
 func WinSetAttr(w *Win, number int, value abi.Addr) error {
 	return w.Put(attrs.KindWin, w.Handle, number, value, false)
 }
@@ -74,31 +68,8 @@ func WinDeleteAttr(w *Win, number int) error {
 	return w.Remove(attrs.KindWin, w.Handle, number)
 }
 
-func WinSetErrhandler(w *Win, h *errs.Errhandler) error {
-	if err := h.Check(errs.KindWin); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.handler = h
-	return nil
-}
-
-func (w *Win) errhandler() *errs.Errhandler {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.handler
-}
-
-// WinGetErrhandler returns another reference to the error handler, as CommGetErrhandler does.
-func WinGetErrhandler(w *Win) (*errs.Errhandler, error) {
-	h := w.errhandler()
-	h.Hold()
-	return h, nil
-}
-
 func WinCallErrhandler(w *Win, code int) error {
-	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler",
+	comms.CallHandler(w.Errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler",
 		comms.CalledByProgram(code))
 	return nil
 }
@@ -110,6 +81,6 @@ func (w *Win) Raise(name string, err error) abi.Class {
 	}
 	on := "a window of " + w.of.Name()
 	errs.Note(name, on, err)
-	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, on, name, err)
+	comms.CallHandler(w.Errhandler(), errs.KindWin, w.Handle, on, name, err)
 	return errs.ClassOf(err)
 }

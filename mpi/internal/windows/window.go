@@ -30,11 +30,11 @@ type Win struct {
 	epochs
 
 	attrs.Attributes
+	errs.Holder
 
-	mu      sync.Mutex // guards the following
-	name    string
-	hints   []string
-	handler *errs.Errhandler
+	mu    sync.Mutex // guards the following
+	name  string
+	hints []string
 }
 
 // Flavors, counted from MPI_WIN_FLAVOR_CREATE.
@@ -81,7 +81,7 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	case err != nil:
 		return nil, err
 	}
-	w := &Win{w: r, of: c, flavor: flavor, handler: errs.ErrorsAreFatal, epochs: epochsOf(r.ForC())}
+	w := &Win{w: r, of: c, flavor: flavor, epochs: epochsOf(r.ForC())}
 	if base, _, ok := r.Memory(own.Rank()); ok {
 		w.base = abi.Addr(base)
 	}

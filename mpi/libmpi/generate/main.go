@@ -5,6 +5,8 @@
 //	    Go functions that decode arguments, and call functions of the packages in FILE's folder
 //	generate calls FILE
 //	    the names of functions for package calls
+//	generate errs FILE
+//	    the error classes for package errs, from classes.txt in the folder table beside FILE's
 //	generate c -header mpi.h,... -library libmpi.so DIR
 //	    a face in C: functions.c and symbols.c
 //	generate standard DIR
@@ -41,7 +43,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("%d arguments: want go, calls, shared, standard, docs or c, and more", len(args))
+		return fmt.Errorf("%d arguments: want go, calls, errs, shared, standard, docs or c, and more", len(args))
 	}
 	switch verb, file := args[0], args[1]; verb {
 	case "go":
@@ -52,6 +54,8 @@ func run(args []string) error {
 		return writeSource(file, func(w io.Writer) { writeGo(w, table.Functions(), at) })
 	case "calls":
 		return writeSource(file, func(w io.Writer) { writeCalls(w, table.Functions()) })
+	case "errs":
+		return writeClasses(file)
 	case "c":
 		return generateFace(args[1:])
 	case "standard":
@@ -61,7 +65,7 @@ func run(args []string) error {
 	case "docs":
 		return os.WriteFile(file, docs(), 0o644)
 	}
-	return fmt.Errorf("%q: want go, calls, shared, standard, docs or c", args[0])
+	return fmt.Errorf("%q: want go, calls, errs, shared, standard, docs or c", args[0])
 }
 
 // writeSource writes a file of Go.
