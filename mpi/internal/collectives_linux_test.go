@@ -8,10 +8,9 @@ import (
 
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
-	"gompi/mpi/internal/table"
 )
 
-const world0 = abi.Handle(table.CommWorld)
+const world0 = abi.Handle(abi.CommWorld)
 
 // Numbers of MPI_INT and MPI_SUM.
 const (
@@ -45,7 +44,7 @@ func shapes() ([]shape, error) {
 	made := []shape{{name: "int", handle: intHandle, cells: []int{0}, extent: 1}}
 	var err error
 	add := func(name string, cells []int, extent int, function string, args ...any) {
-		h := abi.Handle(table.DatatypeNull)
+		h := abi.Handle(abi.DatatypeNull)
 		if e := do(function, append(args, &h)...); e != nil {
 			err = errors.Join(err, e)
 			return
@@ -109,7 +108,7 @@ func three(name string, arguments []any, again func(), verify func(form string) 
 	if err := verify(name); err != nil {
 		return err
 	}
-	h := abi.Handle(table.RequestNull)
+	h := abi.Handle(abi.RequestNull)
 	again()
 	nonblocking := "I" + string(name[0]+'a'-'A') + name[1:]
 	if err := errors.Join(do(nonblocking, append(slices.Clone(arguments), &h)...), do("Wait", &h, nil)); err != nil {
@@ -118,7 +117,7 @@ func three(name string, arguments []any, again func(), verify func(form string) 
 	if err := verify(nonblocking); err != nil {
 		return err
 	}
-	if err := do(name+"_init", append(slices.Clone(arguments), abi.Handle(table.InfoNull), &h)...); err != nil {
+	if err := do(name+"_init", append(slices.Clone(arguments), abi.Handle(abi.InfoNull), &h)...); err != nil {
 		return err
 	}
 	for range 2 {

@@ -4,10 +4,11 @@
 // Each function of MPI is a Go function of a package below: MPI_Type_create_hvector is
 // dtypes.TypeCreateHvector. A collective is a Plan that collective.Plan's Fill or Neighbor makes
 // of its row in package calls. The caller's handles have been looked up (nil if not valid),
-// addresses are numbers, and results are returned. Package table holds the functions' arguments,
-// from which dispatch.go is generated. Each package imports the packages before it:
+// addresses are numbers, and results are returned. mpi/libmpi/generate has the table of
+// functions and their arguments, from which dispatch.go is generated. Each package imports the
+// packages before it:
 //
-//	table, typemap          MPI's functions and handles; the datatypes themselves
+//	typemap                 the datatypes themselves
 //	abi                     addresses, statuses, handles: the types that cross to C
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes

@@ -8,7 +8,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 func init() { jobs["dynamic"] = allDynamic }
@@ -43,7 +42,7 @@ func allDynamic() error {
 	d := &dynamicWindow{mine: make([]int32, allWords), at: make([]int64, 2), me: comms.World.P2P.Rank()}
 	base := []int64{int64(addr(d.mine))}
 	err := errors.Join(
-		do("Win_create_dynamic", abi.Handle(table.InfoNull), world0, &d.w),
+		do("Win_create_dynamic", abi.Handle(abi.InfoNull), world0, &d.w),
 		do("Win_attach", d.w, addr(d.mine), 4*attachedWords), // in two parts, which touch
 		do("Win_attach", d.w, addr(d.mine[attachedWords:]), 4),
 		do("Win_detach", d.w, addr(d.mine[attachedWords:])),

@@ -11,7 +11,6 @@ import (
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
-	"gompi/mpi/internal/table"
 )
 
 func init() {
@@ -106,7 +105,7 @@ func beside(other func(*side) error, made *abi.Handle) error {
 		return err
 	}
 	in, word := [2][]int32{}, []int32{int32(s.localWorld(s.me))}
-	requests, flag := []abi.Handle{table.RequestNull, table.RequestNull, table.RequestNull}, []int32{5}
+	requests, flag := []abi.Handle{abi.RequestNull, abi.RequestNull, abi.RequestNull}, []int32{5}
 	if s.odd == 1 {
 		err = do("Recv", addr(word), 0, intHandle, s.localWorld(s.me)-1, 4, world0, nil)
 	}
@@ -346,5 +345,5 @@ func (s *side) merge() error {
 		want += s.remote
 	}
 	return errors.Join(do("Intercomm_merge", s.c, s.odd, &m), do("Comm_rank", m, &rank), wants("rank", &rank, want),
-		do("Comm_free", &m), wants("handle", &m, abi.Handle(table.CommNull)))
+		do("Comm_free", &m), wants("handle", &m, abi.Handle(abi.CommNull)))
 }

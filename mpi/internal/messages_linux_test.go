@@ -10,7 +10,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 func init() {
@@ -74,14 +73,14 @@ func allCancelled() error {
 	for _, wait := range []func(h *abi.Handle, st *abi.Status) error{
 		func(h *abi.Handle, st *abi.Status) error { return do("Wait", h, st) },
 		func(h *abi.Handle, st *abi.Status) error {
-			hs, sts := []abi.Handle{*h, table.RequestNull}, make([]abi.Status, 2)
+			hs, sts := []abi.Handle{*h, abi.RequestNull}, make([]abi.Status, 2)
 			err := do("Waitall", 2, hs, sts)
 			*h, *st = hs[0], sts[0]
 			return err
 		},
 		func(h *abi.Handle, st *abi.Status) error {
 			index := 0
-			hs := []abi.Handle{table.RequestNull, *h}
+			hs := []abi.Handle{abi.RequestNull, *h}
 			err := do("Waitany", 2, hs, &index, st)
 			*h = hs[1]
 			return err
@@ -110,9 +109,9 @@ func allCancelled() error {
 	var h, sent abi.Handle
 	return errors.Join(append(failed,
 		do("Irecv", addr(b), 1, intHandle, 0, 1, world0, &h),
-		do("Isend", addr(b), 1, intHandle, 0, 1, world0, &sent), wants("send", &sent, abi.Handle(table.RequestDone)),
-		do("Cancel", &sent), wants("send", &sent, abi.Handle(table.RequestDone)),
-		do("Request_free", &sent), wants("send", &sent, abi.Handle(table.RequestNull)), do("Wait", &h, nil))...)
+		do("Isend", addr(b), 1, intHandle, 0, 1, world0, &sent), wants("send", &sent, abi.Handle(abi.RequestDone)),
+		do("Cancel", &sent), wants("send", &sent, abi.Handle(abi.RequestDone)),
+		do("Request_free", &sent), wants("send", &sent, abi.Handle(abi.RequestNull)), do("Wait", &h, nil))...)
 }
 
 // cancelDuring cancels a receive while another thread waits for it, or begins to.
@@ -131,7 +130,7 @@ func cancelDuring(buf abi.Addr, wait func(*abi.Handle, *abi.Status) error) error
 	<-waits
 	runtime.Gosched()
 	err := errors.Join(do("Cancel", &h), <-ended, wants("cancelled", &st.Cancelled, 1), wants("bytes", &st.Bytes, 0))
-	return errors.Join(err, wants("handle", &same, abi.Handle(table.RequestNull)))
+	return errors.Join(err, wants("handle", &same, abi.Handle(abi.RequestNull)))
 }
 
 // A ring is the neighbors of a rank.
@@ -169,8 +168,8 @@ func (r ring) modes() error {
 			wants(send, &in[0], int32(r.left)),
 			wants("source", &sts[0].Source, int32(r.left)), wants("tag", &sts[0].Tag, int32(i)),
 			wants("bytes", &sts[0].Bytes, 12),
-			wants("request", &hs[0], abi.Handle(table.RequestNull)),
-			wants("request", &hs[1], abi.Handle(table.RequestNull)),
+			wants("request", &hs[0], abi.Handle(abi.RequestNull)),
+			wants("request", &hs[1], abi.Handle(abi.RequestNull)),
 		)
 		if err != nil {
 			return err
@@ -198,14 +197,14 @@ func (r ring) persistent() error {
 	var st abi.Status
 	return errors.Join( // an inactive request is over, with the empty status
 		do("Wait", &hs[0], &st), wants("source", &st.Source, abi.AnySource), wants("handle", &hs[0], was),
-		do("Request_free", &hs[0]), do("Request_free", &hs[1]), wants("handle", &hs[0], abi.Handle(table.RequestNull)))
+		do("Request_free", &hs[0]), do("Request_free", &hs[1]), wants("handle", &hs[0], abi.Handle(abi.RequestNull)))
 }
 
 func (r ring) anyAndSome() error {
 	in, out := make([]int32, 4), []int32{int32(r.me)}
 	hs := make([]abi.Handle, 4)
 	for i := range hs {
-		hs[i] = table.RequestNull
+		hs[i] = abi.RequestNull
 		if i > 0 {
 			if err := do("Irecv", addr(in[i:]), 1, intHandle, r.left, 20+i, world0, &hs[i]); err != nil {
 				return err
@@ -299,12 +298,12 @@ func (r ring) probes() error {
 		do("Mprobe", r.left, abi.AnyTag, world0, &m, &st), wants("tag", &st.Tag, 40),
 		do("Iprobe", r.left, 40, world0, &flag, nil), wants("flag of what was taken", &flag, 0),
 		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)),
-		wants("handle", &m, abi.Handle(table.MessageNull)),
+		wants("handle", &m, abi.Handle(abi.MessageNull)),
 		do("Wait", &h, nil)); err != nil {
 		return err
 	}
 	return errors.Join( // nothing comes from MPI_PROC_NULL, at once
-		do("Mprobe", abi.ProcNull, 1, world0, &m, &st), wants("handle", &m, abi.Handle(table.MessageNoProc)),
+		do("Mprobe", abi.ProcNull, 1, world0, &m, &st), wants("handle", &m, abi.Handle(abi.MessageNoProc)),
 		wants("source", &st.Source, abi.ProcNull),
 		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("bytes", &st.Bytes, 0),
 		do("Recv", addr(in), 3, intHandle, abi.ProcNull, 1, world0, &st), wants("source", &st.Source, abi.ProcNull),
@@ -399,14 +398,14 @@ func refusals() map[string]struct {
 } {
 	b := make([]int32, 4)
 	var h abi.Handle
-	none := abi.Handle(table.CommNull)
+	none := abi.Handle(abi.CommNull)
 	type refusal = struct {
 		err  error
 		want abi.Class
 	}
 	return map[string]refusal{
 		"a negative count":      {do("Send", addr(b), -1, intHandle, 0, 0, world0), errs.Count},
-		"no datatype":           {do("Send", addr(b), 1, abi.Handle(table.DatatypeNull), 0, 0, world0), errs.Type},
+		"no datatype":           {do("Send", addr(b), 1, abi.Handle(abi.DatatypeNull), 0, 0, world0), errs.Type},
 		"a negative tag":        {do("Send", addr(b), 1, intHandle, 0, -5, world0), errs.Tag},
 		"the tag of leaders":    {do("Intercomm_create", world0, 0, world0, 1, -5, &h), errs.Tag},
 		"any tag for a send":    {do("Send", addr(b), 1, intHandle, 0, abi.AnyTag, world0), errs.Tag},
@@ -414,18 +413,18 @@ func refusals() map[string]struct {
 		"any source for a send": {do("Send", addr(b), 1, intHandle, abi.AnySource, 0, world0), errs.Rank},
 		"no communicator":       {do("Send", addr(b), 1, intHandle, 0, 0, none), errs.Comm},
 		"a root too high":       {do("Bcast", addr(b), 1, intHandle, 1, world0), errs.Root},
-		"no operator": {do("Allreduce", abi.InPlace, addr(b), 1, intHandle, abi.Handle(table.OpNull),
+		"no operator": {do("Allreduce", abi.InPlace, addr(b), 1, intHandle, abi.Handle(abi.OpNull),
 			world0), errs.Op},
 		"an undefined operator": {do("Allreduce", abi.InPlace, addr(b), 1, abi.Handle(0x214), abi.Handle(0x28),
 			world0), errs.Op},
-		"no group":               {do("Comm_create", world0, abi.Handle(table.GroupNull), &h), errs.Group},
+		"no group":               {do("Comm_create", world0, abi.Handle(abi.GroupNull), &h), errs.Group},
 		"a request that is none": {do("Start", &h), errs.Request},
 		"the world freed":        {do("Comm_free", pointerTo(world0)), errs.Comm},
 		"a predefined type":      {do("Type_free", pointerTo(intHandle)), errs.Type},
 		"no topology":            {do("Cartdim_get", world0, &h), errs.Topology},
 		"a grid too large":       {do("Cart_create", world0, 1, array(2), array(0), 0, &h), errs.Dims},
 		"a keyval that is none":  {do("Comm_set_attr", world0, 12345, abi.Addr(1)), errs.Keyval},
-		"an info that is none":   {do("Info_set", abi.Handle(table.InfoNull), text("a"), text("b")), errs.Info},
+		"an info that is none":   {do("Info_set", abi.Handle(abi.InfoNull), text("a"), text("b")), errs.Info},
 		"not committed":          {uncommitted(b), errs.Type},
 	}
 }
@@ -520,5 +519,5 @@ func infoAlone() error {
 		wants("flag", &flag, 1),
 		do("Info_get_valuelen", i, text("b"), &n, &flag), wants("length", &n, 7),
 		do("Info_get", i, text("c"), 3, abi.Text(addr(room)), &flag), wants("flag of none", &flag, 0),
-		do("Info_free", &i), wants("handle", &i, abi.Handle(table.InfoNull)))
+		do("Info_free", &i), wants("handle", &i, abi.Handle(abi.InfoNull)))
 }

@@ -13,7 +13,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 func init() {
@@ -50,7 +49,7 @@ type mistake struct {
 	call   func(object abi.Handle) error
 }
 
-const noInfo = abi.Handle(table.InfoNull)
+const noInfo = abi.Handle(abi.InfoNull)
 
 func mistaken() error {
 	var h abi.Handle

@@ -8,7 +8,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 func init() {
@@ -38,11 +37,11 @@ func allSizes() error {
 	err := errors.Join(
 		do("Comm_group", world0, &g), do("Group_size", g, &size),
 		do("Type_vector", 2, 1, 1<<40, intHandle, &wide), do("Type_commit", &wide),
-		do("Win_create", addr(b), 4*len(b), 4, abi.Handle(table.InfoNull), world0, &w), do("Win_lock_all", 0, w))
+		do("Win_create", addr(b), 4*len(b), 4, abi.Handle(abi.InfoNull), world0, &w), do("Win_lock_all", 0, w))
 	if err != nil {
 		return err
 	}
-	null := abi.Handle(table.InfoNull)
+	null := abi.Handle(abi.InfoNull)
 	for what, r := range map[string]struct {
 		err  error
 		want abi.Class
@@ -88,7 +87,7 @@ func allSizes() error {
 func TestUnusedDatatypes(t *testing.T) { ranks(t, 2, "unused") }
 
 func allUnused() error {
-	const none = abi.Handle(table.DatatypeNull)
+	const none = abi.Handle(abi.DatatypeNull)
 	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	peer := 1 - me
 	b, in, out := abi.Addr(0), []int32{-1}, []int32{int32(me)}
@@ -125,7 +124,7 @@ func allUnused() error {
 func TestTheFirstOfTwoMistakes(t *testing.T) { ranks(t, 1, "mistakes") }
 
 func allMistakes() error {
-	const none, no, large = abi.Handle(table.DatatypeNull), abi.Handle(table.OpNull), 1 << 60
+	const none, no, large = abi.Handle(abi.DatatypeNull), abi.Handle(abi.OpNull), 1 << 60
 	b, one, negative := addr(make([]int32, 8)), array(1), array(-1)
 	var grid abi.Handle
 	var size int
@@ -137,8 +136,8 @@ func allMistakes() error {
 		"root, then type":            {do("Bcast", b, 1, none, 1, world0), errs.Root},
 		"count, then operator":       {do("Allreduce", b, b, -1, intHandle, no, world0), errs.Count},
 		"count of a form, then type": {do("Pack_external_size", text("external32"), -1, none, &size), errs.Count},
-		"handler of no communicator": {do("Comm_call_errhandler", abi.Handle(table.CommNull), 1), errs.Comm},
-		"buffer of no session":       {do("Session_flush_buffer", abi.Handle(table.SessionNull)), errs.Session},
+		"handler of no communicator": {do("Comm_call_errhandler", abi.Handle(abi.CommNull), 1), errs.Comm},
+		"buffer of no session":       {do("Session_flush_buffer", abi.Handle(abi.SessionNull)), errs.Session},
 		"received, then sent":        {do("Allgather", b, -1, intHandle, b, 1, none, world0), errs.Type},
 		"received, then sent by all": {do("Alltoall", b, -1, intHandle, b, 1, none, world0), errs.Type},
 		"sent counts, then received": {do("Alltoallv", b, negative, one, intHandle, b, one, one, none, world0),

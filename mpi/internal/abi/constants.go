@@ -33,3 +33,12 @@ const (
 
 // TagUB is MPI_TAG_UB: the highest tag.
 const TagUB = 1<<31 - 1
+
+// Error classes that MPI 5.0 lacks: below ERR_LASTCODE, which the programs' classes follow.
+//
+//c:const GOMPI_
+const (
+	ErrProcFailed        = 16001
+	ErrProcFailedPending = 16002
+	ErrRevoked           = 16003
+)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"gompi/mpi/internal/table"
 )
 
 // A Handle is the number of an object of a kind, since C has a type for each kind.
@@ -28,8 +26,8 @@ type registry[T any] struct {
 }
 
 func NewRegistry[T any](null Handle, handleOf func(x *T) Handle) *registry[T] {
-	r := &registry[T]{Null: null, handleOf: handleOf, next: table.FirstHandle}
-	all := make([]*T, 2*table.FirstHandle)
+	r := &registry[T]{Null: null, handleOf: handleOf, next: FirstHandle}
+	all := make([]*T, 2*FirstHandle)
 	r.all.Store(&all)
 	return r
 }
@@ -84,7 +82,7 @@ func (r *registry[T]) Remove(h Handle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	(*r.all.Load())[h] = nil
-	if h >= table.FirstHandle && !r.late {
+	if h >= FirstHandle && !r.late {
 		r.free = append(r.free, h)
 	}
 }
@@ -122,12 +120,12 @@ func (r *registry[T]) LateReuse() *registry[T] {
 func (r *registry[T]) Any(f func(*T) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc((*r.all.Load())[table.FirstHeld:r.next], func(x *T) bool { return x != nil && f(x) })
+	return slices.ContainsFunc((*r.all.Load())[FirstHeld:r.next], func(x *T) bool { return x != nil && f(x) })
 }
 
 // Each calls f for the objects that programs have made.
 func (r *registry[T]) Each(f func(*T)) {
-	for _, x := range (*r.all.Load())[table.FirstHandle:] {
+	for _, x := range (*r.all.Load())[FirstHandle:] {
 		if x != nil {
 			f(x)
 		}

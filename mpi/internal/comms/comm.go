@@ -13,7 +13,6 @@ import (
 	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
-	"gompi/mpi/internal/table"
 )
 
 // Forever is the context of blocking calls: MPI's have no deadline. The death of a peer, or its
@@ -28,7 +27,7 @@ func In(function string) context.Context { return core.Within(Forever, calls.Fun
 // calls of MPI.
 var InBackground = core.InBackground(Forever)
 
-var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return c.Handle })
+var Registry = abi.NewRegistry(abi.CommNull, func(c *Comm) abi.Handle { return c.Handle })
 
 // A Comm is a communicator with a handle.
 type Comm struct {
@@ -56,8 +55,8 @@ type Comm struct {
 }
 
 var (
-	World = &Comm{Handle: table.CommWorld, name: "MPI_COMM_WORLD"}
-	self  = &Comm{Handle: table.CommSelf, name: "MPI_COMM_SELF"}
+	World = &Comm{Handle: abi.CommWorld, name: "MPI_COMM_WORLD"}
+	self  = &Comm{Handle: abi.CommSelf, name: "MPI_COMM_SELF"}
 )
 
 // RankOf returns the number in P2P of a rank that messages go to.

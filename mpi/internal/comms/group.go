@@ -4,10 +4,9 @@ import (
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
-var Groups = abi.NewRegistry(table.GroupNull, func(g *Group) abi.Handle { return g.Handle })
+var Groups = abi.NewRegistry(abi.GroupNull, func(g *Group) abi.Handle { return g.Handle })
 
 func init() { Groups.Set(emptyGroup.Handle, emptyGroup) }
 
@@ -18,7 +17,7 @@ type Group struct {
 	session *Session // the session of the group, nil if none
 }
 
-var emptyGroup = &Group{Handle: table.GroupEmpty}
+var emptyGroup = &Group{Handle: abi.GroupEmpty}
 
 // newGroup gives g a handle. s is the group's session, or nil.
 func newGroup(g core.Group, s *Session) *Group {

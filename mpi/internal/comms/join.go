@@ -9,7 +9,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 // Join joins the job, and makes the communicators of MPI_Init.
@@ -29,8 +28,8 @@ func Join() error {
 
 // Begin makes MPI_COMM_WORLD and MPI_COMM_SELF valid, from MPI_Init on.
 func Begin() {
-	Registry.Set(table.CommWorld, World)
-	Registry.Set(table.CommSelf, self)
+	Registry.Set(abi.CommWorld, World)
+	Registry.Set(abi.CommSelf, self)
 }
 
 // End makes them invalid again, in MPI_Finalize.
@@ -41,8 +40,8 @@ func End() error {
 	freeing.Lock()
 	defer freeing.Unlock()
 	unlend(World)
-	Registry.Remove(table.CommWorld)
-	Registry.Remove(table.CommSelf)
+	Registry.Remove(abi.CommWorld)
+	Registry.Remove(abi.CommSelf)
 	return nil
 }
 

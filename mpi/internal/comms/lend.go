@@ -8,7 +8,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/ops"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -96,7 +95,7 @@ func slotOf(c *Comm) int {
 	if c == World {
 		return 0
 	}
-	return int(c.Handle) - table.FirstHandle + 1
+	return int(c.Handle) - abi.FirstHandle + 1
 }
 
 // At returns the communicator that the face calls slot.
@@ -104,7 +103,7 @@ func At(slot int) *Comm {
 	if slot == 0 {
 		return World
 	}
-	return Registry.Find(abi.Handle(slot - 1 + table.FirstHandle))
+	return Registry.Find(abi.Handle(slot - 1 + abi.FirstHandle))
 }
 
 // unlend is called before c's handle passes to another communicator, perhaps while messages of

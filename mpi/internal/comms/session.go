@@ -9,10 +9,9 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
-	"gompi/mpi/internal/table"
 )
 
-var Sessions = abi.NewRegistry(table.SessionNull, func(s *Session) abi.Handle { return s.Handle })
+var Sessions = abi.NewRegistry(abi.SessionNull, func(s *Session) abi.Handle { return s.Handle })
 
 // A Session is a session with a handle. All have the same process sets.
 type Session struct {

@@ -8,7 +8,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -252,7 +251,7 @@ func Lend(l *lease.Lease) { lender = l }
 func (t *Datatype) commit() {
 	t.committed = true
 	if s, ok := t.shape(); ok && t.Basic() == nil {
-		lender.Derived(int(t.Handle)-table.FirstHandle, s)
+		lender.Derived(int(t.Handle)-abi.FirstHandle, s)
 	}
 }
 
@@ -281,7 +280,7 @@ func TypeFree(h *abi.Handle) error {
 	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
 		return err
 	}
-	lender.Derived(int(*h)-table.FirstHandle, lease.Shape{})
+	lender.Derived(int(*h)-abi.FirstHandle, lease.Shape{})
 	t.release()
 	*h = Registry.Null
 	return nil

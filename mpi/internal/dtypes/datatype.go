@@ -9,11 +9,10 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
-var Registry = abi.NewRegistry(table.DatatypeNull, func(t *Datatype) abi.Handle { return t.Handle })
+var Registry = abi.NewRegistry(abi.DatatypeNull, func(t *Datatype) abi.Handle { return t.Handle })
 
 func init() {
 	for t := range typemap.All() {

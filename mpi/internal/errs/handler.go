@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/table"
 )
 
-var Handlers = abi.NewRegistry(table.ErrhandlerNull, func(e *Errhandler) abi.Handle { return e.Handle }).LateReuse()
+var Handlers = abi.NewRegistry(abi.ErrhandlerNull, func(e *Errhandler) abi.Handle { return e.Handle }).LateReuse()
 
 // An Errhandler is the error handler of a communicator, a session, a file or a window.
 type Errhandler struct {
@@ -40,18 +39,18 @@ func (h *Errhandler) Check(kind int) error {
 
 // Returns reports whether nothing is done but that the function returns the error.
 func (h *Errhandler) Returns() bool {
-	return h.Handle == table.ErrorsReturn || h.Handle == table.ErrorsThrow
+	return h.Handle == abi.ErrorsReturn || h.Handle == abi.ErrorsThrow
 }
 
 // ErrorsAreFatal is the first handler of communicators, ErrorsReturn the first handler of files.
 var (
-	ErrorsAreFatal = predefined(table.ErrorsAreFatal)
-	ErrorsReturn   = predefined(table.ErrorsReturn)
+	ErrorsAreFatal = predefined(abi.ErrorsAreFatal)
+	ErrorsReturn   = predefined(abi.ErrorsReturn)
 )
 
 func init() {
-	predefined(table.ErrorsAbort)
-	predefined(table.ErrorsThrow)
+	predefined(abi.ErrorsAbort)
+	predefined(abi.ErrorsThrow)
 }
 
 func predefined(h abi.Handle) *Errhandler {

@@ -11,10 +11,9 @@ import (
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
-	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry(table.FileNull, func(f *File) abi.Handle { return f.Handle })
+var Registry = abi.NewRegistry(abi.FileNull, func(f *File) abi.Handle { return f.Handle })
 
 // A File is an open file with a handle.
 type File struct {
@@ -40,7 +39,7 @@ type File struct {
 
 // Null is MPI_FILE_NULL, which has the error handler of functions without a file, and of files that
 // are opened.
-var Null = &File{Handle: table.FileNull, Holder: errs.Holder{Handler: errs.ErrorsReturn}}
+var Null = &File{Handle: abi.FileNull, Holder: errs.Holder{Handler: errs.ErrorsReturn}}
 
 func init() { Registry.Set(Null.Handle, Null) }
 

@@ -8,10 +8,9 @@ import (
 
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry(table.InfoNull, func(i *Info) abi.Handle { return i.Handle })
+var Registry = abi.NewRegistry(abi.InfoNull, func(i *Info) abi.Handle { return i.Handle })
 
 // An Info is pairs of keys and values, in the order in which they were set. nil is MPI_INFO_NULL.
 type Info struct {
@@ -38,7 +37,7 @@ func (i *Info) fill(pairs []string) {
 
 // SetEnvironment makes MPI_INFO_ENV.
 func SetEnvironment(pairs ...string) {
-	i := &Info{Handle: table.InfoEnv}
+	i := &Info{Handle: abi.InfoEnv}
 	i.fill(pairs)
 	Registry.Set(i.Handle, i)
 }
@@ -102,7 +101,7 @@ func InfoDup(i *Info) (*Info, error) {
 }
 
 func InfoFree(h *abi.Handle) error {
-	if Registry.Find(*h) == nil || *h == table.InfoEnv {
+	if Registry.Find(*h) == nil || *h == abi.InfoEnv {
 		return errs.New(errs.Info, "the info is not valid, or MPI_INFO_ENV")
 	}
 	Registry.Remove(*h)

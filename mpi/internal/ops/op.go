@@ -12,11 +12,10 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
-var Registry = abi.NewRegistry(table.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
+var Registry = abi.NewRegistry(abi.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
 
 // An Op is an operator with a handle.
 type Op struct {
@@ -34,7 +33,7 @@ func init() {
 		"MPI_BAND": mem.BAnd, "MPI_BOR": mem.BOr, "MPI_BXOR": mem.BXor,
 		"MPI_MINLOC": mem.MinLoc, "MPI_MAXLOC": mem.MaxLoc, "MPI_REPLACE": mem.NoOp, "MPI_NO_OP": mem.NoOp,
 	}
-	for _, h := range table.Handles() {
+	for _, h := range abi.Handles() {
 		if kind, ok := kinds[h.Name]; ok {
 			Registry.Set(abi.Handle(h.ID), &Op{abi.Handle(h.ID), h.Name, kind, 0, true})
 		}
@@ -45,7 +44,7 @@ func init() {
 // predefined type that all of them combine, with the numbers of their handles.
 func Arithmetic(operator func(number int, op mem.Op), element func(number int, t mem.Type)) {
 	all := []*Op{}
-	for _, h := range table.Handles() {
+	for _, h := range abi.Handles() {
 		if o := Registry.Find(abi.Handle(h.ID)); h.Kind == "op" && o != nil && o.kind >= mem.Sum && o.kind <= mem.Max {
 			operator(h.ID, o.kind)
 			all = append(all, o)

@@ -7,7 +7,6 @@ import (
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -20,7 +19,7 @@ func TestAllOperatorsOnAllTypes(t *testing.T) {
 		left[dtypes.Registry.Find(datatype).Basic().Name] = true
 		return true
 	}
-	for _, h := range table.Handles() {
+	for _, h := range abi.Handles() {
 		o := Registry.Find(abi.Handle(h.ID))
 		if o == nil {
 			continue

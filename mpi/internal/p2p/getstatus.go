@@ -3,7 +3,6 @@ package p2p
 import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 // An outcome is the state of a request that stays as it is.
@@ -20,7 +19,7 @@ func (o *outcome) store(st *abi.Status) {
 }
 
 func outcomeOf(h abi.Handle) (outcome, error) {
-	if h == table.RequestDone {
+	if h == abi.RequestDone {
 		return outcome{active: true, over: true, st: abi.OfNothing}, nil
 	}
 	r, err := active(&h)

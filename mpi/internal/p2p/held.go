@@ -10,7 +10,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/table"
 )
 
 // The face posts short receives itself while it can. Package lease of internal/core passes them
@@ -43,7 +42,7 @@ func takeOver(h lease.Receive) {
 // stay gives r, a receive from source, a handle of the face's.
 func (r *Request) stay(place, source int) {
 	r.source = source
-	r.Handle = abi.Handle(table.FirstHeld + place)
+	r.Handle = abi.Handle(abi.FirstHeld + place)
 	r.order = orders.Add(1)
 	Requests.Restore(r.Handle, r) // not Set: another thread may add a request, and grow the registry
 }
@@ -83,7 +82,7 @@ func giveBack() {
 // passPosted ends the receives that are posted here, and returns them and their places, in the
 // order in which they were posted.
 func passPosted() (all []*Request, places []int) {
-	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+lease.Held; h++ {
+	for h := abi.Handle(abi.FirstHeld); h < abi.FirstHeld+lease.Held; h++ {
 		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() && !r.c.Freed() {
 			all = append(all, r)
 		}
@@ -97,7 +96,7 @@ func passPosted() (all []*Request, places []int) {
 		return nil, nil
 	}
 	for _, r := range all {
-		places = append(places, int(r.Handle-table.FirstHeld))
+		places = append(places, int(r.Handle-abi.FirstHeld))
 		Requests.Remove(r.Handle)
 	}
 	return all, places

@@ -7,7 +7,6 @@ import (
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 // A mode is how a send completes.
@@ -183,9 +182,9 @@ type Message struct {
 	c      *comms.Comm
 }
 
-var Messages = abi.NewRegistry(table.MessageNull, func(m *Message) abi.Handle { return m.Handle })
+var Messages = abi.NewRegistry(abi.MessageNull, func(m *Message) abi.Handle { return m.Handle })
 
-var messageNoProc = &Message{Handle: table.MessageNoProc}
+var messageNoProc = &Message{Handle: abi.MessageNoProc}
 
 func init() { Messages.Set(messageNoProc.Handle, messageNoProc) }
 

@@ -9,10 +9,9 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
-var Requests = abi.NewRegistry(table.RequestNull, func(r *Request) abi.Handle { return r.Handle })
+var Requests = abi.NewRegistry(abi.RequestNull, func(r *Request) abi.Handle { return r.Handle })
 
 // A Request is an operation in progress, or a persistent request.
 type Request struct {
@@ -37,7 +36,7 @@ type Request struct {
 }
 
 // RequestDone is the common request of all operations that complete at once with an empty status.
-var RequestDone = &Request{Handle: table.RequestDone}
+var RequestDone = &Request{Handle: abi.RequestDone}
 
 func init() {
 	Requests.Set(RequestDone.Handle, RequestDone)
@@ -73,8 +72,8 @@ func (r *Request) release() {
 	if r.Handle != 0 && r != RequestDone {
 		Requests.Remove(r.Handle)
 	}
-	if h := r.Handle; h >= table.FirstHeld && h < table.FirstHandle {
-		comms.Lease.Free(int(h - table.FirstHeld))
+	if h := r.Handle; h >= abi.FirstHeld && h < abi.FirstHandle {
+		comms.Lease.Free(int(h - abi.FirstHeld))
 	}
 	if len(r.Own) > 0 {
 		r.c.DropPrivate(r.Own)
@@ -203,10 +202,10 @@ func (r *Request) show(st *abi.Status) error {
 // RequestDone, which becomes null.
 func active(h *abi.Handle) (*Request, error) {
 	switch *h {
-	case table.RequestNull:
+	case abi.RequestNull:
 		return nil, nil
-	case table.RequestDone:
-		*h = table.RequestNull
+	case abi.RequestDone:
+		*h = abi.RequestNull
 		return nil, nil
 	}
 	r := Requests.Find(*h)
@@ -222,7 +221,7 @@ func active(h *abi.Handle) (*Request, error) {
 // retire reports the outcome of r, whose handle is h.
 func retire(h *abi.Handle, r *Request, st *abi.Status) error {
 	if r.again == nil {
-		*h = table.RequestNull
+		*h = abi.RequestNull
 	}
 	return r.report(st)
 }
@@ -266,14 +265,14 @@ func RequestGetStatus(r *Request, st *abi.Status) (bool, error) {
 
 // RequestFree lets an active operation complete by itself.
 func RequestFree(h *abi.Handle) error {
-	if *h == table.RequestNull {
+	if *h == abi.RequestNull {
 		return errs.New(errs.Request, "the request is MPI_REQUEST_NULL")
 	}
 	r, err := active(h)
 	if r == nil && err == nil {
 		r = Requests.Find(*h) // inactive
 	}
-	*h = table.RequestNull
+	*h = abi.RequestNull
 	switch {
 	case r == nil || r == RequestDone:
 		return err
@@ -295,7 +294,7 @@ func RequestFree(h *abi.Handle) error {
 // completes the request, perhaps already waiting for it, finds it cancelled, and gives up the
 // handle.
 func Cancel(h *abi.Handle) error {
-	if *h == table.RequestNull {
+	if *h == abi.RequestNull {
 		return errs.New(errs.Request, "the request is MPI_REQUEST_NULL")
 	}
 	same := *h

@@ -5,14 +5,13 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 // pending appends the operations to rs that the requests wait for, and fails if a request is not
 // valid.
 func pending(rs []core.Request, hs []abi.Handle) ([]core.Request, error) {
 	for i := range hs {
-		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+		if hs[i] == abi.RequestNull || hs[i] == abi.RequestDone {
 			continue
 		}
 		r, err := active(&hs[i])
@@ -38,7 +37,7 @@ func Waitall(n int, hs []abi.Handle, sts []abi.Status) error {
 		return err
 	}
 	for i := range hs { // before anything is reported
-		if hs[i] != table.RequestNull && hs[i] != table.RequestDone && Requests.Find(hs[i]) == nil {
+		if hs[i] != abi.RequestNull && hs[i] != abi.RequestDone && Requests.Find(hs[i]) == nil {
 			return errs.New(errs.Request, "request %d is not valid", i)
 		}
 	}
@@ -88,7 +87,7 @@ func Testall(n int, hs []abi.Handle, sts []abi.Status) (bool, error) {
 	}
 	done := true
 	for i := range hs {
-		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+		if hs[i] == abi.RequestNull || hs[i] == abi.RequestDone {
 			continue
 		}
 		r, err := active(&hs[i])
@@ -110,8 +109,8 @@ func Testany(n int, hs []abi.Handle, st *abi.Status) (index int, flag bool, err 
 	}
 	some := false
 	for i := range hs {
-		if hs[i] == table.RequestDone {
-			hs[i] = table.RequestNull
+		if hs[i] == abi.RequestDone {
+			hs[i] = abi.RequestNull
 			st.Set(abi.OfNothing)
 			return i, true, nil
 		}
@@ -150,7 +149,7 @@ func awaitOne(hs []abi.Handle) error {
 	var few [64]core.Request
 	live := few[:0]
 	for i := range hs {
-		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+		if hs[i] == abi.RequestNull || hs[i] == abi.RequestDone {
 			continue
 		}
 		r, err := active(&hs[i])
@@ -201,7 +200,7 @@ func Testsome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int,
 		if err != nil {
 			return 0, err
 		}
-		if r == nil && was != table.RequestDone {
+		if r == nil && was != abi.RequestDone {
 			continue
 		}
 		some = true

@@ -11,7 +11,6 @@ import (
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
-	"gompi/mpi/internal/table"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -209,10 +208,10 @@ func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 	}
 	how := rma.How{Type: b.Mem, Size: one.Size(), Code: uint64(o.Handle)<<32 | uint64(one.Handle)}
 	switch o.Handle {
-	case table.OpReplace:
+	case abi.OpReplace:
 		how.Op = rma.Replace
 		return how, nil
-	case table.OpNothing:
+	case abi.OpNothing:
 		how.Op = rma.Fetch
 		return how, nil
 	}

@@ -14,10 +14,9 @@ import (
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
 	"gompi/mpi/internal/ops"
-	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry(table.WinNull, func(w *Win) abi.Handle { return w.Handle })
+var Registry = abi.NewRegistry(abi.WinNull, func(w *Win) abi.Handle { return w.Handle })
 
 // A Win is a window with a handle.
 type Win struct {
@@ -89,7 +88,7 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	w.setHints(info)
 	w.Handle = Registry.Add(w)
 	comms.Own(own)
-	comms.Lease.Window(int(w.Handle)-table.FirstHandle, w.Window)
+	comms.Lease.Window(int(w.Handle)-abi.FirstHandle, w.Window)
 	return w, nil
 }
 
@@ -185,7 +184,7 @@ func WinFree(h *abi.Handle) error {
 	if err := w.DeleteAttributes(attrs.KindWin, w.Handle); err != nil {
 		return err
 	}
-	comms.Lease.FreeWindow(int(*h)-table.FirstHandle, w.Window)
+	comms.Lease.FreeWindow(int(*h)-abi.FirstHandle, w.Window)
 	comms.Disown(w.w.Comm)
 	err := w.w.Free(comms.In("MPI_Win_free"))
 	Registry.Remove(*h)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 // docs returns the page of the functions that gompi has, and of missing ones.
@@ -15,8 +13,8 @@ func docs() []byte {
 	b.WriteString(docsBeginning)
 	chapters := map[string][]string{}
 	var order []string
-	for _, f := range table.Functions() {
-		if f.Form == table.Nonblocking || f.Form == table.Persistent || strings.HasSuffix(f.Name, "_c") {
+	for _, f := range Functions() {
+		if f.Form == Nonblocking || f.Form == Persistent || strings.HasSuffix(f.Name, "_c") {
 			continue // another function's row stands for it
 		}
 		if chapters[f.Chapter] == nil {
@@ -28,7 +26,7 @@ func docs() []byte {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", c, wrapped(chapters[c]))
 	}
 	var missing []string
-	for _, f := range table.Missing() {
+	for _, f := range Missing() {
 		missing = append(missing, f.Name)
 	}
 	slices.Sort(missing)

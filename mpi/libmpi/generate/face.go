@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -14,7 +14,7 @@ import (
 // face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number.
 // more are the further names written: forms for large counts, and other names of functions.
 // Functions outside MPI 5.0 are left out of the standard face, unless they have a name of MPIX_.
-func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (
+func writeFunctions(w io.Writer, all []Function, protos map[string]prototype, standard bool) (
 	more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
@@ -49,12 +49,12 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 			more = append(more, f.Other)
 		}
 	}
-	return append(more, writeMissing(w, table.Missing(), protos)...), nil
+	return append(more, writeMissing(w, Missing(), protos)...), nil
 }
 
 // writeMissing writes the functions that gompi lacks and that have a communicator, whose error
 // handler is called. The result is their names.
-func writeMissing(w io.Writer, missing []table.Function, protos map[string]prototype) (names []string) {
+func writeMissing(w io.Writer, missing []Function, protos map[string]prototype) (names []string) {
 	for _, f := range missing {
 		p, ok := protos["MPI_"+f.Name]
 		if by, _ := raiserOf(&f); by != "Comm" || !ok {
@@ -74,7 +74,7 @@ func writeMissing(w io.Writer, missing []table.Function, protos map[string]proto
 
 // largeForm returns the form of f for large counts, whose prototype is c. It exists only if c
 // differs from p, the prototype of f, in nothing but wider integers: all integers cross as words.
-func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
+func largeForm(f Function, p, c prototype) (Function, bool) {
 	if len(c.Params) != len(p.Params) {
 		return f, false
 	}
@@ -94,7 +94,7 @@ func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
 	return f, true
 }
 
-func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
+func writeFunction(w io.Writer, f *Function, p prototype, number int) {
 	var before, words, after strings.Builder
 	call := "gompi_call"
 	if f.Early {
@@ -138,7 +138,7 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 }
 
 // convert writes how argument i is converted before and after the call.
-func convert(before, words, after *strings.Builder, f *table.Function, p prototype, a table.Arg, i int) {
+func convert(before, words, after *strings.Builder, f *Function, p prototype, a Arg, i int) {
 	x := p.Params[i].Name
 	switch {
 	case a.Kind.Name == "status" && a.Length != "":
@@ -176,7 +176,7 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
-		isStatus := func(a table.Arg) bool { return a.Kind.Name == "status" }
+		isStatus := func(a Arg) bool { return a.Kind.Name == "status" }
 		if slices.ContainsFunc(f.Args, isStatus) { // one of several requests may have failed
 			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 			break
@@ -191,7 +191,7 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 }
 
 // raiserWord returns the C expression for the object whose error handler f calls.
-func raiserWord(f *table.Function, p prototype) string {
+func raiserWord(f *Function, p prototype) string {
 	if _, i := raiserOf(f); i >= 0 && !f.Args[i].Out {
 		return "IN_" + f.Args[i].Kind.Macro + "(" + p.Params[i].Name + ")"
 	}
@@ -199,7 +199,7 @@ func raiserWord(f *table.Function, p prototype) string {
 }
 
 // length returns the C expression for the length of an array.
-func length(f *table.Function, p prototype, a table.Arg) string {
+func length(f *Function, p prototype, a Arg) string {
 	if i := lengthOf(f, a); i >= 0 {
 		return p.Params[i].Name
 	}
@@ -223,12 +223,12 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 			name, kind, id, number, name)
 	}
 	// MPI_DATATYPE_NULL comes first: datatypes that a header's MPI lacks share its handle.
-	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
+	row("datatype", "MPI_DATATYPE_NULL", abi.DatatypeNull)
 	byID := func(a, b *typemap.Type) int { return a.Basic().ID - b.Basic().ID }
 	for _, t := range slices.SortedFunc(typemap.All(), byID) {
 		row("datatype", t.Basic().Name, t.Basic().ID)
 	}
-	for _, h := range table.Handles() {
+	for _, h := range abi.Handles() {
 		row(h.Kind, h.Name, h.ID)
 	}
 	fmt.Fprint(w, "\t{0},\n};\n")

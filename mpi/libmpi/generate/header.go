@@ -6,14 +6,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 // A prototype is how a header declares a function.
 type (
-	prototype = table.Prototype
-	param     = table.Param
+	prototype = Prototype
+	param     = Param
 )
 
 var (

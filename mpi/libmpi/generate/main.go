@@ -1,12 +1,12 @@
-// Command generate writes the layer between MPI programs and package mpi, from the table of
-// functions.
+// Command generate writes the layer between MPI programs and package mpi, from tables: functions.txt,
+// kinds.txt, constants.txt and classes.txt.
 //
 //	generate go FILE
 //	    Go functions that decode arguments, and call functions of the packages in FILE's folder
 //	generate calls FILE
 //	    the names of functions for package calls
 //	generate errs FILE
-//	    the error classes for package errs, from classes.txt in the folder table beside FILE's
+//	    the error classes for package errs
 //	generate c -header mpi.h,... -library libmpi.so DIR
 //	    a face in C: functions.c and symbols.c
 //	generate standard DIR
@@ -30,8 +30,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 func main() {
@@ -47,13 +45,13 @@ func run(args []string) error {
 	}
 	switch verb, file := args[0], args[1]; verb {
 	case "go":
-		at, err := places(filepath.Dir(file), table.Functions())
+		at, err := places(filepath.Dir(file), Functions())
 		if err != nil {
 			return err
 		}
-		return writeSource(file, func(w io.Writer) { writeGo(w, table.Functions(), at) })
+		return writeSource(file, func(w io.Writer) { writeGo(w, Functions(), at) })
 	case "calls":
-		return writeSource(file, func(w io.Writer) { writeCalls(w, table.Functions()) })
+		return writeSource(file, func(w io.Writer) { writeCalls(w, Functions()) })
 	case "errs":
 		return writeClasses(file)
 	case "c":
@@ -100,11 +98,11 @@ func generateFace(args []string) error {
 	if err != nil {
 		return err
 	}
-	return writeFace(dir, table.Functions(), protos, withNewer(symbols), numbers, false)
+	return writeFace(dir, Functions(), protos, withNewer(symbols), numbers, false)
 }
 
 // writeFace writes the files of a face into dir.
-func writeFace(dir string, functions []table.Function, protos map[string]prototype, symbols []symbol,
+func writeFace(dir string, functions []Function, protos map[string]prototype, symbols []symbol,
 	numbers map[string]int, standard bool) error {
 	var text, rest bytes.Buffer
 	more, err := writeFunctions(&text, functions, protos, standard)
@@ -137,5 +135,5 @@ func generateStandard(dir string) error {
 		symbols = append(symbols, symbol{name, 0}, symbol{"P" + name, 0})
 	}
 	slices.SortFunc(symbols, func(a, b symbol) int { return strings.Compare(a.name, b.name) })
-	return writeFace(dir, table.Functions(), protos, symbols, nil, true)
+	return writeFace(dir, Functions(), protos, symbols, nil, true)
 }

@@ -7,13 +7,11 @@ import (
 	"go/token"
 	"path/filepath"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 // places returns the package below dir that has each function, by the function's name. Functions
 // of dir itself are not in the map.
-func places(dir string, functions []table.Function) (map[string]string, error) {
+func places(dir string, functions []Function) (map[string]string, error) {
 	wanted := map[string]bool{}
 	for _, f := range functions {
 		name, _ := goCall(&f)

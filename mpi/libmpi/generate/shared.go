@@ -17,8 +17,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 // The header of types and constants that C shares with Go is written from Go's source, where
@@ -71,7 +69,7 @@ func sharedHeader(dir string) ([]byte, error) {
 		return nil, err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%+v", body, core, table.Functions())
+	fmt.Fprintf(h, "%s\n%s\n%+v", body, core, Functions())
 	number := binary.BigEndian.Uint64(h.Sum(nil))
 	return fmt.Appendf(nil, sharedFrame, number, body), nil
 }

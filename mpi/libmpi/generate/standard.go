@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/mpi/internal/table"
+	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -140,13 +140,13 @@ var kinds = []string{"op", "comm", "group", "win", "file", "session", "message",
 // are left out: their numbers do not fit its code of ten bits, or belong to another name.
 func handlesOf(kind string) (all []handle) {
 	typ := "MPI_" + strings.ToUpper(kind[:1]) + kind[1:]
-	for _, h := range table.Handles() {
+	for _, h := range abi.Handles() {
 		if h.Kind == kind && strings.HasPrefix(h.Name, "MPI_") {
 			all = append(all, handle{typ, h.Name, h.ID})
 		}
 	}
 	if kind == "datatype" {
-		all = append(all, handle{typ, "MPI_DATATYPE_NULL", table.DatatypeNull})
+		all = append(all, handle{typ, "MPI_DATATYPE_NULL", abi.DatatypeNull})
 		for name, t := range typemap.Names() {
 			if id := t.Basic().ID; id < 0x400 && name != "MPI_CXX_COMPLEX" {
 				all = append(all, handle{typ, name, id})
@@ -169,7 +169,7 @@ func writeHeader(w io.Writer) {
 		}
 	}
 	chapter := ""
-	for _, c := range table.Constants() {
+	for _, c := range Constants() {
 		if c.Chapter != chapter {
 			chapter = c.Chapter
 			fmt.Fprintf(w, "\n/* %s */\n\n", chapter)
@@ -179,7 +179,7 @@ func writeHeader(w io.Writer) {
 	fmt.Fprint(w, functionTypes)
 	fmt.Fprintf(w, "\n/* Error classes that MPI 5.0 has not */\n\n#define MPIX_ERR_PROC_FAILED %d\n"+
 		"#define MPIX_ERR_PROC_FAILED_PENDING %d\n#define MPIX_ERR_REVOKED %d\n",
-		table.ErrProcFailed, table.ErrProcFailedPending, table.ErrRevoked)
+		abi.ErrProcFailed, abi.ErrProcFailedPending, abi.ErrRevoked)
 	writeDeclarations(w)
 	fmt.Fprint(w, ending)
 }
@@ -195,7 +195,7 @@ func parenthesized(n int) string {
 // further functions that have a name of MPIX_.
 func writeDeclarations(w io.Writer) {
 	chapter := ""
-	for _, f := range append(slices.Clone(table.Functions()), table.Missing()...) {
+	for _, f := range append(slices.Clone(Functions()), Missing()...) {
 		name := "MPI_" + f.Name
 		if f.Beside {
 			if name = f.Other; name == "" {

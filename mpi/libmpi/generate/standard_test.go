@@ -10,7 +10,6 @@ import (
 
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/table"
 )
 
 // The header declares what MPICH 5's declares for the same interface, with the same numbers.
@@ -107,7 +106,7 @@ func compareNumbers(t *testing.T, ours, theirs string) {
 // Go's numbers, and those of error classes, are the table's.
 func TestNumbersOfTheTable(t *testing.T) {
 	numbers := map[string]int{}
-	for _, c := range table.Constants() {
+	for _, c := range Constants() {
 		numbers[c.Name] = c.Value
 	}
 	for name, have := range map[string]int{
@@ -145,7 +144,7 @@ func TestMissingFunctionsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range table.Missing() {
+	for _, f := range Missing() {
 		if f.Beside {
 			continue
 		}

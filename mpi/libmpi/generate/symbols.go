@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"gompi/mpi/internal/table"
 )
 
 // A symbol is a name that a library exports. Functions have no size.
@@ -52,7 +50,7 @@ var newerText string
 
 // newer are the symbols of these names, and of the functions that gompi lacks.
 func newer() (all []symbol) {
-	for _, f := range table.Missing() {
+	for _, f := range Missing() {
 		all = append(all, symbol{"MPI_" + f.Name, 0}, symbol{"PMPI_" + f.Name, 0})
 	}
 	for line := range strings.Lines(newerText) {
@@ -85,7 +83,7 @@ func withNewer(symbols []symbol) []symbol {
 // writeSymbols writes definitions of the exported names that functions.c lacks. They are weak, so
 // that functions written by hand take their place. The file includes no header, since headers
 // declare these names otherwise.
-func writeSymbols(w io.Writer, symbols []symbol, functions []table.Function, more []string) {
+func writeSymbols(w io.Writer, symbols []symbol, functions []Function, more []string) {
 	have := map[string]bool{}
 	for _, f := range functions {
 		have["MPI_"+f.Name], have["PMPI_"+f.Name] = true, true

@@ -1,7 +1,4 @@
-// Package table holds the functions of MPI with their arguments, implemented and missing ones,
-// and the handles and numbers of MPI 5.0's binary interface. The C and Go code between programs
-// and package mpi, and an mpi.h, are generated from it.
-package table
+package main
 
 import (
 	_ "embed"
@@ -12,7 +9,7 @@ import (
 )
 
 //go:embed functions.txt
-var text string
+var functionsText string
 
 // A Function is a function of MPI.
 type Function struct {
@@ -69,10 +66,10 @@ func of(missing bool) []Function {
 // HandleKinds returns the kinds of handles.
 func HandleKinds() []Kind { return parsed().handles }
 
-var parsed = sync.OnceValue(func() *parser {
-	p := &parser{kinds: map[string]Kind{}, usual: map[string]Arg{}}
+var parsed = sync.OnceValue(func() *tables {
+	p := &tables{kinds: map[string]Kind{}, usual: map[string]Arg{}}
 	parse("kinds.txt", kindsText, p.kind)
-	parse("functions.txt", text, p.line)
+	parse("functions.txt", functionsText, p.line)
 	return p
 })
 
@@ -84,7 +81,7 @@ func parse(name, text string, line func(string) error) {
 	}
 }
 
-type parser struct {
+type tables struct {
 	kinds   map[string]Kind
 	last    Kind
 	handles []Kind
@@ -94,7 +91,7 @@ type parser struct {
 	all     []Function
 }
 
-func (p *parser) line(line string) error {
+func (p *tables) line(line string) error {
 	line, facts, _ := strings.Cut(line, " | ")
 	fields := strings.Fields(line)
 	if len(fields) == 0 || fields[0] == "#" {
@@ -142,7 +139,7 @@ func (f *Facts) add(text string) error {
 }
 
 // collective adds the blocking, the nonblocking and the persistent form.
-func (p *parser) collective(name string, args []string) error {
+func (p *tables) collective(name string, args []string) error {
 	forms := []struct {
 		form Form
 		name string
@@ -165,7 +162,7 @@ func (p *parser) collective(name string, args []string) error {
 	return nil
 }
 
-func (p *parser) function(name string, args []string) error {
+func (p *tables) function(name string, args []string) error {
 	f := Function{Name: name, Chapter: p.chapter, Facts: p.facts}
 	if f.Other == "MPIX_" {
 		f.Other += name
@@ -185,7 +182,7 @@ func (p *parser) function(name string, args []string) error {
 	return nil
 }
 
-func (p *parser) arg(s string) (Arg, error) {
+func (p *tables) arg(s string) (Arg, error) {
 	a := Arg{In: s[0] != '>', Out: s[0] == '>' || s[0] == '&', Stores: s[0] == '*'}
 	s, length, _ := strings.Cut(strings.TrimLeft(s, ">&*"), "[")
 	a.Length = strings.TrimSuffix(length, "]")

@@ -1,4 +1,4 @@
-package table
+package main
 
 import (
 	_ "embed"
@@ -15,15 +15,6 @@ type Constant struct {
 	Value   int
 	Chapter string
 }
-
-// Error classes that MPI 5.0 lacks: below ERR_LASTCODE, which the programs' classes follow.
-//
-//c:const GOMPI_
-const (
-	ErrProcFailed        = 16001
-	ErrProcFailedPending = 16002
-	ErrRevoked           = 16003
-)
 
 // Constants returns all that are no handles.
 func Constants() (all []Constant) {

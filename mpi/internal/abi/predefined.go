@@ -1,8 +1,8 @@
-package table
+package abi
 
-// A Handle is a predefined handle that is no datatype, with its number in the standard's binary
+// A Predefined is a handle of MPI's that is no datatype, with its number in the standard's binary
 // interface (MPI 5.0). The programs' handles have numbers from FirstHandle on.
-type Handle struct {
+type Predefined struct {
 	Kind string
 	Name string
 	ID   int
@@ -52,8 +52,8 @@ const (
 )
 
 // Handles returns all predefined handles but datatypes.
-func Handles() []Handle {
-	return []Handle{
+func Handles() []Predefined {
+	return []Predefined{
 		{"comm", "MPI_COMM_NULL", CommNull}, {"comm", "MPI_COMM_WORLD", CommWorld}, {"comm", "MPI_COMM_SELF", CommSelf},
 		{"group", "MPI_GROUP_NULL", GroupNull}, {"group", "MPI_GROUP_EMPTY", GroupEmpty},
 		{"session", "MPI_SESSION_NULL", SessionNull}, {"file", "MPI_FILE_NULL", FileNull},

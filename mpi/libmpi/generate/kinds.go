@@ -1,4 +1,4 @@
-package table
+package main
 
 import (
 	_ "embed"
@@ -27,7 +27,7 @@ type Kind struct {
 var columns = regexp.MustCompile(` {2,}`)
 
 // kind adds a kind, or the names of arguments of the last one.
-func (p *parser) kind(line string) error {
+func (p *tables) kind(line string) error {
 	if line == "" || line[0] == '#' {
 		return nil
 	}
