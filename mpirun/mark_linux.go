@@ -3,6 +3,7 @@ package mpirun
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"os"
 	"os/signal"
 	"runtime"
@@ -116,4 +117,19 @@ func anyPending(tids []int, sig syscall.Signal) bool {
 		}
 	}
 	return false
+}
+
+// blockSignal blocks sig on this thread, but not in processes started by other threads, until
+// restore is called.
+func blockSignal(sig syscall.Signal) (restore func()) {
+	var old unix.Sigset_t
+	set := signalSet(sig)
+	unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) // fails only for an unknown first argument
+	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }
+}
+
+func signalSet(sig syscall.Signal) (set unix.Sigset_t) {
+	n := uint(sig) - 1
+	set.Val[n/bits.UintSize] |= 1 << (n % bits.UintSize)
+	return set
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"os/signal"
 	"runtime"
@@ -22,6 +21,7 @@ import (
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/pipes"
+	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/stall"
@@ -54,8 +54,7 @@ type agent struct {
 	listenFD int                  // socket for ranks whose inherited descriptors a wrapper has closed
 	callers  map[int]*wire.Frames // connections to listenFD that have not named a rank
 
-	affinity unix.CPUSet // of the agent when it started
-	bound    []int       // this thread's current binding, nil for affinity
+	affinity proc.Affinity
 
 	ready    func(pids ...int) (bool, time.Duration) // proc.Ready, except in tests
 	ranks    []*process
@@ -67,7 +66,7 @@ type agent struct {
 	dead     reclaims
 	// releases frees arenas in the background; the agent's end need not wait for that.
 	releases  sync.WaitGroup
-	originals originals
+	originals plan.Spares // of all hosts
 	memory    machine.Kills
 	group     *proc.Group
 
@@ -133,8 +132,8 @@ func (a *agent) serve() error {
 	if err := a.loop.Watch(a.in, unix.EPOLLIN, func(uint32) { a.readOrders() }); err != nil {
 		return err
 	}
-	if err := a.watchChildren(); err != nil {
-		return err
+	if err := a.loop.OnSignal(unix.SIGCHLD, func() { a.unreaped = true }); err != nil {
+		return fmt.Errorf("watch children: %w", err)
 	}
 	if a.watchdog >= 0 {
 		// epoll always reports errors
@@ -163,33 +162,15 @@ func (a *agent) open() error {
 	return a.loop.Open()
 }
 
-// takeChannel moves the channel away from the standard descriptors, which ranks and their
-// children would otherwise inherit.
+// takeChannel moves the channel away from the standard descriptors.
 func (a *agent) takeChannel() error {
-	for _, fd := range []*int{&a.in, &a.out} {
-		moved, err := unix.FcntlInt(uintptr(*fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err != nil {
-			return fmt.Errorf("control channel: descriptor %d: %w", *fd, err)
-		}
-		if err := unix.SetNonblock(moved, true); err != nil {
-			return fmt.Errorf("control channel: %w", err)
-		}
-		*fd = moved
-	}
 	for _, fd := range []int{a.watchdog, a.inherit} {
 		if fd >= 0 {
 			unix.CloseOnExec(fd)
 		}
 	}
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("/dev/null: %w", err)
-	}
-	defer unix.Close(null)
-	for _, fd := range []int{0, 1} {
-		if err := unix.Dup3(null, fd, 0); err != nil {
-			return fmt.Errorf("/dev/null: %w", err)
-		}
+	if err := stdio.Take(&a.in, &a.out); err != nil {
+		return fmt.Errorf("control channel: %w", err)
 	}
 	return nil
 }
@@ -199,16 +180,10 @@ func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
 	a.hello = hostinfo.Host()
 	var err error
-	if a.held, a.hello.Port, err = hostinfo.HoldPort(); err != nil && !withoutInternet(err) {
+	if a.held, a.hello.Port, err = hostinfo.HoldPort(); err != nil {
 		a.note("no port for MASTER_PORT: %v", err)
 	}
 	a.report(a.hello)
-}
-
-// withoutInternet reports whether an error means that a sandbox forbids Internet sockets: ranks
-// have none either, and miss no port.
-func withoutInternet(err error) bool {
-	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT)
 }
 
 // report queues m for the launcher.
@@ -226,17 +201,14 @@ func (a *agent) unclog(uint32) {
 
 // flush sends queued reports to the launcher, as far as the channel takes them.
 func (a *agent) flush() {
-	for len(a.reports) > 0 && !a.clogged && !a.orphaned {
-		n, err := unix.Write(a.out, a.reports)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN:
-			a.clogged = a.loop.Watch(a.out, unix.EPOLLOUT, a.unclog) == nil
-		case err != nil:
-			a.launcherLost()
-		default:
-			a.reports = a.reports[n:]
-		}
+	if a.clogged || a.orphaned {
+		return
+	}
+	var err error
+	if a.reports, err = loop.Write(a.out, a.reports); err != nil {
+		a.launcherLost()
+	} else if len(a.reports) > 0 {
+		a.clogged = a.loop.Watch(a.out, unix.EPOLLOUT, a.unclog) == nil
 	}
 }
 

@@ -3,17 +3,17 @@ package agent
 import (
 	"testing"
 
-	"gompi/internal/boot/wire"
-	"gompi/internal/world"
+	"gompi/mpirun/internal/ctl"
 )
 
-func TestAReplacementOfAReplacementIsKnownByTheFirst(t *testing.T) {
-	var s originals
-	s.learn([]wire.Replacement{{Dead: 1, By: 4}})
-	s.learn([]wire.Replacement{{Dead: 4, By: 6}, {Dead: 0, By: 5}})
-	for rank, want := range map[world.Rank]world.Rank{0: 0, 3: 3, 4: 1, 5: 0, 6: 1, -1: -1} {
-		if got := s.named(rank); got != want {
-			t.Errorf("rank %d is known by %d, want %d", rank, got, want)
-		}
+// At the time limit the launcher asks for stacks, also where programs are still looked for.
+func TestRanksThatDoNotRunYetHaveNoStacks(t *testing.T) {
+	a := &agent{local: map[int]int{}, launch: &ctl.Launch{Stacks: true}}
+	a.add(ctl.Rank{Rank: 3})
+	a.follow(&ctl.Ask{Stacks: []int{3}})
+	a.follow(&ctl.Ask{})
+	want := ctl.Append(nil, &ctl.Doing{})
+	if got := string(a.reports); got != string(want) {
+		t.Errorf("%q is reported, want %q", got, want)
 	}
 }

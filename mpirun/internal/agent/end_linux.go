@@ -172,11 +172,7 @@ func (a *agent) endGroup(p *process, then func()) {
 		return
 	}
 	a.loop.Aside(func() func() {
-		for end := time.Now().Add(groupEndTime); time.Now().Before(end); time.Sleep(groupEndTime / 200) {
-			if _, err := unix.Wait4(-p.pid, nil, unix.WNOHANG, nil); err == unix.ECHILD {
-				break
-			}
-		}
+		proc.AwaitGroup(p.pid, groupEndTime)
 		return then
 	})
 }

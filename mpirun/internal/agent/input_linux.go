@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/loop"
 )
 
 // A feed is input on its way to ranks.
@@ -35,28 +36,21 @@ func (a *agent) input(data []byte) {
 // push writes as much as the rank's pipe takes. A rank that closed its input, or ended, misses
 // the rest.
 func (a *agent) push(p *process) {
-	for len(p.input) > 0 {
-		n, err := unix.Write(p.stdin, p.input)
-		if err == unix.EINTR {
-			continue
+	rest, err := loop.Write(p.stdin, p.input)
+	if err != nil {
+		a.closeInput(p)
+		return
+	}
+	if p.input = rest; len(rest) > 0 {
+		if !p.full {
+			p.full = a.loop.Watch(p.stdin, unix.EPOLLOUT, func(uint32) { a.drained(p) }) == nil
 		}
-		if err == unix.EAGAIN {
-			if !p.full {
-				p.full = a.loop.Watch(p.stdin, unix.EPOLLOUT, func(uint32) { a.drained(p) }) == nil
-			}
-			return
-		}
-		if err != nil {
-			a.closeInput(p)
-			return
-		}
-		p.input = p.input[n:]
+		return
 	}
 	if p.full {
 		a.loop.Forget(p.stdin)
 		p.full = false
 	}
-	p.input = nil
 	if a.feed.ended {
 		a.closeInput(p)
 	}

@@ -1,35 +1,14 @@
 package agent
 
 import (
-	"fmt"
-	"os"
-	"os/signal"
-
 	"golang.org/x/sys/unix"
 
-	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/proc"
 )
 
 // Processes whose parents have ended become children of the agent, so that none escapes. The
 // agent reaps them, because a program that starts many would otherwise reach a limit of
 // processes.
-
-// watchChildren makes the loop wake up when a child ends.
-func (a *agent) watchChildren() error {
-	bell, err := a.loop.Bell(func() { a.unreaped = true })
-	if err != nil {
-		return fmt.Errorf("watch children: %w", err)
-	}
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, unix.SIGCHLD)
-	go func() { // until the process ends
-		for range ended {
-			loop.Ring(bell)
-		}
-	}()
-	return nil
-}
 
 // reapOrphans reaps ended children for which no other goroutine waits. It stops at a child that
 // another goroutine reaps: a rank's own event keeps the order of the ranks' ends, and background

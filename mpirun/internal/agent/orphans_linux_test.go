@@ -23,7 +23,7 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.loop.Close()
-	if err := a.watchChildren(); err != nil {
+	if err := a.loop.OnSignal(unix.SIGCHLD, func() { a.unreaped = true }); err != nil {
 		t.Fatal(err)
 	}
 	p := a.add(ctl.Rank{})
@@ -69,7 +69,7 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 // Background work waits for its own children, and orphans are reaped meanwhile.
 func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
 	l := newLooped(t)
-	if err := l.watchChildren(); err != nil {
+	if err := l.loop.OnSignal(unix.SIGCHLD, func() { l.unreaped = true }); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("cat")

@@ -137,7 +137,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 		return err
 	}
 	defer e.close()
-	if err := a.bind(p.CPUs); err != nil {
+	if err := a.affinity.Bind(p.CPUs); err != nil {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}
 	attr := syscall.ProcAttr{
@@ -150,7 +150,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	if a.group != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.group.FD()
 	}
-	cpus := a.affinity.Count()
+	cpus := a.affinity.Own()
 	if q := a.hello.Quota; q > 0 {
 		cpus = min(cpus, q)
 	}
@@ -212,26 +212,4 @@ func (a *agent) descriptors() []string {
 		fmt.Sprintf("%s=%d", env.BellFD, a.bells[0]), env.BootAddr + "=" + a.address,
 		fmt.Sprintf("%s=%d", env.Spares, a.launch.Spares),
 	}
-}
-
-// bind binds this thread, whose affinity the next process inherits. nil restores the agent's own
-// initial affinity.
-func (a *agent) bind(cpus []int) error {
-	if cpus == nil && a.bound == nil {
-		return nil
-	}
-	set := a.affinity
-	if cpus != nil {
-		set = unix.CPUSet{}
-		for _, c := range cpus {
-			set.Set(c)
-		}
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		unix.SchedSetaffinity(0, &a.affinity)
-		a.bound = nil
-		return fmt.Errorf("bind to CPUs %v: %w", cpus, err)
-	}
-	a.bound = cpus
-	return nil
 }

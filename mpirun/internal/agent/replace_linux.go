@@ -3,8 +3,6 @@ package agent
 import (
 	"fmt"
 
-	"gompi/internal/boot/wire"
-	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/program"
 )
@@ -42,7 +40,7 @@ func (a *agent) startReplacement(p *process, prog *program.Program) {
 		return
 	}
 	err := a.spawn(p, prog, a.variables(p, prog))
-	a.bind(nil)
+	a.affinity.Bind(nil)
 	if err != nil {
 		p.ended = true
 		a.segment.SetEnded(p.local())
@@ -65,25 +63,4 @@ func (a *agent) brief(m *ctl.Brief) {
 	p.unbriefed = false
 	a.send(p, m.Frames)
 	a.segment.Bump()
-}
-
-// originals maps replacements, on any host, to the rank of the launch whose place they took, by
-// which the user knows them.
-type originals map[world.Rank]world.Rank
-
-func (o *originals) learn(all []wire.Replacement) {
-	for _, r := range all {
-		if *o == nil {
-			*o = originals{}
-		}
-		(*o)[r.By] = o.named(r.Dead)
-	}
-}
-
-// named returns the user's number of a rank.
-func (o *originals) named(rank world.Rank) world.Rank {
-	if first, late := (*o)[rank]; late {
-		return first
-	}
-	return rank
 }

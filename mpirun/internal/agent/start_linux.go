@@ -25,7 +25,10 @@ import (
 func (a *agent) start(l *ctl.Launch) {
 	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes ||
 		len(a.layout.Hosts) != l.Nodes {
-		a.refuse(l)
+		rank := append(l.Ranks, ctl.Rank{})[0].Rank // 0 for an order without ranks
+		a.report(&ctl.Failed{Rank: rank, Code: program.CannotStart, Text: fmt.Sprintf(
+			"an order to start %d ranks of %d programs on host %d of %d, to an agent that knows %d hosts and has %d ranks",
+			len(l.Ranks), len(l.Programs), l.Node, l.Nodes, len(a.layout.Hosts), len(a.ranks))})
 		return
 	}
 	a.launch, a.memory = l, machine.WatchKills("/")
@@ -33,25 +36,18 @@ func (a *agent) start(l *ctl.Launch) {
 	if l.Size == 1 {
 		proc.SetName(boot.AgentOfOne)
 	}
-	a.nodeEnv, a.gloo = a.node(), a.glooInterface()
+	a.nodeEnv = a.node()
+	if l.Nodes > 1 { // by default gloo takes the address of the host's own name, often loopback
+		if name := hostinfo.InterfaceTo(l.MasterAddr); name != "" {
+			a.gloo = []string{env.GlooInterface + "=" + name}
+		}
+	}
 	a.pmi.Callbacks, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, a.layout.Placement
 	for i, r := range l.Ranks {
 		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
 	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Begin(l) })
-}
-
-// refuse ends the job because of an order that no gompirun of this version gives. Rank 0 stands
-// for an order without ranks.
-func (a *agent) refuse(l *ctl.Launch) {
-	rank := 0
-	if len(l.Ranks) > 0 {
-		rank = l.Ranks[0].Rank
-	}
-	a.report(&ctl.Failed{Rank: rank, Code: program.CannotStart, Text: fmt.Sprintf(
-		"an order to start %d ranks of %d programs on host %d of %d, to an agent that knows %d hosts and has %d ranks: want one order, with ranks and programs, when all hosts are known",
-		len(l.Ranks), len(l.Programs), l.Node, l.Nodes, len(a.layout.Hosts), len(a.ranks))})
 }
 
 // add adds a rank without starting it.
@@ -98,7 +94,7 @@ func (a *agent) startAll() (int, error) {
 		}
 		a.alive++
 	}
-	a.bind(nil)
+	a.affinity.Bind(nil)
 	if a.launch.MasterPort != a.hello.Port && a.held >= 0 {
 		unix.Close(a.held)
 		a.held = -1
@@ -131,11 +127,7 @@ func (a *agent) makeShared() error {
 	if !slices.IsSorted(ranks) {
 		return fmt.Errorf("ranks %v: want them in ascending order", ranks)
 	}
-	if unix.SchedGetaffinity(0, &a.affinity) != nil { // in a sandbox: assume all CPUs
-		for i := range a.affinity {
-			a.affinity[i] = ^a.affinity[i]
-		}
-	}
+	a.affinity = proc.OwnAffinity()
 	var err error
 	if a.segment, err = seg.New(ranks); err != nil {
 		return err
@@ -152,19 +144,6 @@ func (a *agent) makeShared() error {
 	}
 	proc.RaiseLimits(len(ranks))
 	return a.listen()
-}
-
-// glooInterface returns the variable that makes gloo use the interface towards MASTER_ADDR, none
-// on a single host. By default gloo takes the address of the host's own name, which on many hosts
-// is loopback.
-func (a *agent) glooInterface() []string {
-	if a.launch.Nodes < 2 {
-		return nil
-	}
-	if name := hostinfo.InterfaceTo(a.launch.MasterAddr); name != "" {
-		return []string{env.GlooInterface + "=" + name}
-	}
-	return nil
 }
 
 func (a *agent) reportStarted() {

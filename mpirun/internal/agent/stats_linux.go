@@ -2,12 +2,12 @@ package agent
 
 import (
 	"fmt"
-	"time"
 
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/symbols"
 )
 
@@ -34,7 +34,7 @@ func (a *agent) reportStats() {
 	if a.stats == nil {
 		return
 	}
-	copies := copyRate()
+	copies := hostinfo.CopyRate()
 	named := map[int]func(string) string{}
 	for _, p := range a.ranks {
 		f, events := a.stats.Read(p.index, p.endedAt)
@@ -74,20 +74,4 @@ func (a *agent) endedIn(p *process, f *stats.Figures) {
 	if place := a.segment.Site(p.local(), number); place != "" { // else the call is in the background
 		f.EndedIn(c.Kind.String(), place, max(0, p.endedAt-c.Start))
 	}
-}
-
-// copyRate returns the bytes that one processor copies in a second, from memory to memory. It
-// takes 20 ms.
-func copyRate() int64 {
-	const n = 32 << 20 // more than caches hold
-	from, to := make([]byte, n), make([]byte, n)
-	best := time.Duration(1<<63 - 1)
-	for i := range 3 {
-		begin := time.Now()
-		copy(to, from)
-		if took := time.Since(begin); i > 0 { // the first copy faults the pages in
-			best = min(best, max(took, 1))
-		}
-	}
-	return int64(float64(n) / best.Seconds())
 }

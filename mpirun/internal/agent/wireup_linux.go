@@ -11,6 +11,7 @@ import (
 	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/loop"
 )
 
 // maxBacklog bounds the bytes queued for a rank that does not read. The largest message is the
@@ -49,7 +50,9 @@ func (a *agent) pass(frame []byte) error {
 		a.learnOfFailure()
 		a.revoked[m.Comm] = true
 	case *wire.Outcome:
-		a.originals.learn(m.Replaced)
+		for _, r := range m.Replaced {
+			a.originals.Learn(int(r.By), int(r.Dead))
+		}
 		a.sendOutcome(m, frame)
 		return nil
 	}
@@ -83,26 +86,16 @@ func (a *agent) send(p *process, frame []byte) {
 
 // deliver writes as much as the rank's socket takes.
 func (a *agent) deliver(p *process) {
-	for len(p.out) > 0 {
-		n, err := unix.SendmsgN(p.boot, p.out, nil, nil, unix.MSG_NOSIGNAL)
-		if err == unix.EINTR {
-			continue
+	rest, err := loop.Write(p.boot, p.out)
+	if err != nil {
+		a.hangUp(p)
+		if !p.ended {
+			a.reclaim() // it has closed its communicators, and touches nothing
 		}
-		if err == unix.EAGAIN {
-			a.jam(p, true)
-			return
-		}
-		if err != nil {
-			a.hangUp(p)
-			if !p.ended {
-				a.reclaim() // it has closed its communicators, and touches nothing
-			}
-			return
-		}
-		p.out = p.out[n:]
+		return
 	}
-	p.out = nil
-	a.jam(p, false)
+	p.out = rest
+	a.jam(p, len(rest) > 0)
 }
 
 // jam starts or stops polling for room in the rank's socket.

@@ -4,6 +4,8 @@ package loop
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -78,6 +80,22 @@ func (l *Loop) Bell(ring func()) (int, error) {
 	})
 }
 
+// OnSignal calls handle after signals of a kind, until the process ends.
+func (l *Loop) OnSignal(sig os.Signal, handle func()) error {
+	bell, err := l.Bell(handle)
+	if err != nil {
+		return err
+	}
+	come := make(chan os.Signal, 1)
+	signal.Notify(come, sig)
+	go func() { // until the process ends
+		for range come {
+			Ring(bell)
+		}
+	}()
+	return nil
+}
+
 // Ring rings a bell.
 func Ring(bell int) {
 	unix.Write(bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails only after very many rings
@@ -129,6 +147,22 @@ func (l *Loop) finishAside() {
 	for _, then := range done {
 		then()
 	}
+}
+
+// Write writes data to fd, as much as that takes, and returns the rest.
+func Write(fd int, data []byte) (rest []byte, err error) {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		switch {
+		case err == nil:
+			data = data[n:]
+		case err == unix.EAGAIN:
+			return data, nil
+		case err != unix.EINTR:
+			return data, err
+		}
+	}
+	return nil, nil
 }
 
 // Pipe returns a pipe whose end number ours does not block. The other end must block, as programs

@@ -16,6 +16,40 @@ import (
 // shared memory. It unlinks the file and never closes it.
 const openMPIMark = "/open_mpi."
 
+// A Lone is a rank whose program is a job of one, as Alone explains.
+type Lone struct {
+	Rank, PID int
+	Why       string
+	Sure      bool
+}
+
+// FindAlone looks at silent ranks, by process number, and their descendants, but not at other
+// ranks. It may block: the kernel may wait for the memory of a process.
+func FindAlone(silent map[int]int, others map[int]bool, jobID string) (found []Lone) {
+	below, err := Below(func(pid int) bool { return others[pid] })
+	if err != nil {
+		return nil
+	}
+	known := map[int]bool{}
+	for _, p := range below { // parents come first
+		rank, ofRank := silent[p.PID]
+		if !ofRank {
+			if rank, ofRank = silent[p.Parent]; !ofRank {
+				continue // its parent has ended
+			}
+			silent[p.PID] = rank
+		}
+		if known[rank] {
+			continue
+		}
+		if why, sure := Alone(p.PID, jobID); why != "" {
+			known[rank] = true
+			found = append(found, Lone{rank, p.PID, why, sure})
+		}
+	}
+	return found
+}
+
 // Alone explains why the MPI program of a process is a job of one, "" if that is not so, or
 // cannot be seen. The process was started by a rank of the job with this id. sure is false if the
 // processes may meet in another way, by PyTorch.

@@ -37,34 +37,8 @@ func CoreFile(pid int, exe, dir string, signal int) string {
 // coreName expands the kernel's core_pattern to a pattern of file names, with * for facts that
 // are no longer known, such as the time.
 func coreName(pattern string, pid int, exe string, signal int) string {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		if pattern[i] != '%' || i+1 == len(pattern) {
-			b.WriteByte(pattern[i])
-			continue
-		}
-		switch i++; pattern[i] {
-		case '%':
-			b.WriteByte('%')
-		case 'p':
-			fmt.Fprint(&b, pid)
-		case 's':
-			fmt.Fprint(&b, signal)
-		case 'u':
-			fmt.Fprint(&b, os.Getuid())
-		case 'g':
-			fmt.Fprint(&b, os.Getgid())
-		case 'e', 'f':
-			name := filepath.Base(exe)
-			if pattern[i] == 'e' {
-				name = name[:min(len(name), 15)] // the kernel's comm
-			}
-			b.WriteString(name)
-		case 'E':
-			b.WriteString(strings.ReplaceAll(exe, "/", "!"))
-		default:
-			b.WriteByte('*')
-		}
-	}
-	return b.String()
+	base := filepath.Base(exe)
+	return strings.NewReplacer("%%", "%", "%p", fmt.Sprint(pid), "%s", fmt.Sprint(signal), "%u", fmt.Sprint(os.Getuid()),
+		"%g", fmt.Sprint(os.Getgid()), "%e", base[:min(len(base), 15)], "%f", base, "%E", strings.ReplaceAll(exe, "/", "!"),
+		"%c", "*", "%d", "*", "%h", "*", "%i", "*", "%I", "*", "%P", "*", "%t", "*").Replace(pattern)
 }

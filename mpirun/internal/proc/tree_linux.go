@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +29,15 @@ func Reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 		if pid <= 0 && err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// AwaitGroup reaps the children in a process group until it is empty, at most for limit.
+func AwaitGroup(group int, limit time.Duration) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(limit / 200) {
+		if _, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); err == unix.ECHILD {
 			return
 		}
 	}
@@ -121,4 +134,75 @@ func SignalBelow(sig syscall.Signal, spare func(pid int) bool) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// EndedChild returns a child that has ended and is not reaped yet, 0 if there is none, and
+// whether there are any children.
+func EndedChild() (pid int, children bool) {
+	var info unix.Siginfo
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || info.Signo != int32(unix.SIGCHLD) {
+			return 0, err == nil
+		}
+		return int((*childInfo)(unsafe.Pointer(&info)).pid), true
+	}
+}
+
+// A childInfo is the kernel's layout of a unix.Siginfo of SIGCHLD on 64-bit systems.
+type childInfo struct {
+	_   [4]int32
+	pid int32
+}
+
+// HasEnded reports whether a child has ended and is not reaped yet.
+func HasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == int32(unix.SIGCHLD)
+}
+
+// runningCommands are the processes that Run waits for. The lock is held during a start.
+var runningCommands struct {
+	sync.Mutex
+	pids map[int]bool
+}
+
+// Run runs cmd like cmd.Run, in a process that reaps orphans. RunWaitsFor tells the reaper to
+// spare the process.
+func Run(cmd *exec.Cmd) error {
+	if err := startKnown(cmd); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	runningCommands.Lock()
+	delete(runningCommands.pids, cmd.Process.Pid)
+	runningCommands.Unlock()
+	return err
+}
+
+func startKnown(cmd *exec.Cmd) error {
+	runningCommands.Lock()
+	defer runningCommands.Unlock()
+	err := cmd.Start()
+	if err == nil {
+		if runningCommands.pids == nil {
+			runningCommands.pids = map[int]bool{}
+		}
+		runningCommands.pids[cmd.Process.Pid] = true
+	}
+	return err
+}
+
+// RunWaitsFor reports whether Run waits for a child, or may, because Run is just starting a
+// process.
+func RunWaitsFor(pid int) bool {
+	if !runningCommands.TryLock() {
+		return true
+	}
+	defer runningCommands.Unlock()
+	return runningCommands.pids[pid]
 }

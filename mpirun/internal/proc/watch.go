@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -111,11 +112,7 @@ const (
 // ended.
 func statOf(dir string) []string {
 	stat, _ := os.ReadFile(dir + "stat")
-	var fields []string
-	for field := range bytes.FieldsSeq(stat[bytes.LastIndexByte(stat, ')')+1:]) {
-		fields = append(fields, string(field))
-	}
-	return fields
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
 func dirOf(pid int) string { return fmt.Sprintf("/proc/%d/", pid) }

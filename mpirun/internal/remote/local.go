@@ -24,28 +24,22 @@ type Local struct {
 const InputFD = 3
 
 // Start implements Starter. The context is ignored, because starting a process does not block.
-func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
-	// The running program, even if its file has been replaced, under the name
-	// by which it was called.
-	cmd := exec.Command("/proc/self/exe", LocalFlag)
-	cmd.Args[0] = os.Args[0]
-	cmd.Stderr = l.Stderr
-	cmd.ExtraFiles = []*os.File{l.Input}
-	agent, err := start(cmd, viaLocal)
-	if err != nil {
-		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, proc.NameLimit(err))
-	}
-	return agent, nil
+func (l Local) Start(_ context.Context, _ hostfile.Host) (*Process, error) {
+	return l.start(LocalFlag, l.Input)
 }
 
 // Guarded starts an agent with a watchdog on this machine: for a relay, which does not watch the
 // agent.
-func Guarded() (*Process, error) {
-	cmd := exec.Command(executable, AgentFlag)
-	cmd.Args[0] = os.Args[0]
+func Guarded() (*Process, error) { return Local{}.start(AgentFlag) }
+
+// start starts the running program, even if its file has been replaced, under the name by which it
+// was called.
+func (l Local) start(flag string, inherited ...*os.File) (*Process, error) {
+	cmd := exec.Command(executable, flag)
+	cmd.Args[0], cmd.Stderr, cmd.ExtraFiles = os.Args[0], l.Stderr, inherited
 	agent, err := start(cmd, viaLocal)
 	if err != nil {
-		return nil, fmt.Errorf("start the agent: %w", proc.NameLimit(err))
+		return nil, fmt.Errorf("start an agent here: %w", proc.NameLimit(err))
 	}
 	return agent, nil
 }

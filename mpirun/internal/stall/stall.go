@@ -32,7 +32,7 @@ type Watch struct {
 	Log     func(format string, args ...any)
 
 	// Named returns the user's number of a process: a replacement has the number of the rank whose
-	// place it took. nil if there are no replacements.
+	// place it took.
 	Named func(rank int) int
 
 	Round                   // the current survey, if any
@@ -101,7 +101,7 @@ func (w *Watch) Waiting() bool { return len(w.waiting) > 0 }
 // Ended notes that a rank has ended well. RunOn fires once if other ranks still run after the
 // time of a stall warning: the user wants to know their calls.
 func (w *Watch) Ended(rank int) {
-	w.ended = append(w.ended, w.named(rank))
+	w.ended = append(w.ended, w.Named(rank))
 	if len(w.ended) == 1 && w.Warning > 0 && !w.Quiet {
 		w.RunOn = time.After(w.Warning)
 	}
@@ -151,7 +151,7 @@ func (w *Watch) askStacks(ranks []int) {
 
 // Stack reports a rank's stacks, from its agent.
 func (w *Watch) Stack(h Agent, m *ctl.Stacks) {
-	w.Log("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
+	w.Log("%s: rank %d stands in%s", h.Name(), w.Named(m.Rank), indented(m.Text))
 }
 
 // indented returns the lines of text, each marked as a quotation and on a line of its own.
@@ -170,7 +170,7 @@ func (w *Watch) logDetails() {
 		for _, r := range m.Ranks {
 			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
 				left--
-				w.Log("%s: rank %d: %s%s", h.Name(), w.named(r.Rank), first, indented(rest))
+				w.Log("%s: rank %d: %s%s", h.Name(), w.Named(r.Rank), first, indented(rest))
 			}
 		}
 	})

@@ -34,6 +34,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, a: &fakeHost{name: "a"}, b: &fakeHost{name: "b"}}
+	b.Named = func(rank int) int { return rank }
 	b.Agents = func() []Agent { return []Agent{b.a, b.b} }
 	b.Log = func(format string, args ...any) { b.output = append(b.output, fmt.Sprintf(format, args...)) }
 	return b
@@ -213,7 +214,7 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
 	}
-	var w Watch
+	w := Watch{Named: func(rank int) int { return rank }}
 	r := &Round{asked: []Agent{a, b}, answers: map[Agent]*ctl.Doing{
 		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
 		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},

@@ -40,7 +40,7 @@ func (w *Watch) summary(round *Round, least time.Duration) (lines []string, miss
 				g = &doing{text: text, kept: r.Kept}
 				index[text+"\n"+r.Kept], groups = g, append(groups, g)
 			}
-			g.ranks, g.since = append(g.ranks, w.named(r.Rank)), max(g.since, r.Since)
+			g.ranks, g.since = append(g.ranks, w.Named(r.Rank)), max(g.since, r.Since)
 			if !slices.Contains(g.hosts, h.Name()) {
 				g.hosts = append(g.hosts, h.Name())
 			}
@@ -92,10 +92,10 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 			i := slices.IndexFunc(r.Marks, func(k ctl.Mark) bool { return k.Comm == m.Comm })
 			switch {
 			case r.In == m:
-				here = append(here, w.named(r.Rank))
+				here = append(here, w.Named(r.Rank))
 			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has completed m
-			case i >= 0 || m.Comm == 0 && w.named(r.Rank) == r.Rank: // no replacement is in the world
-				missing = append(missing, w.named(r.Rank))
+			case i >= 0 || m.Comm == 0 && w.Named(r.Rank) == r.Rank: // no replacement is in the world
+				missing = append(missing, w.Named(r.Rank))
 				anywhere = append(anywhere, r.Rank)
 			}
 		}
@@ -108,14 +108,6 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 	}
 	slices.Sort(anywhere)
 	return lines, slices.Compact(anywhere)
-}
-
-// named returns the user's number of a process.
-func (w *Watch) named(rank int) int {
-	if w.Named == nil {
-		return rank
-	}
-	return w.Named(rank)
 }
 
 // hostsText names a few hosts, or counts many.

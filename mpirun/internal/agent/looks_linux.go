@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/world"
+	"gompi/internal/boot/pmi"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/proc"
 )
@@ -70,13 +72,58 @@ func (a *agent) keptFrom(p *process) string {
 // ranksText names ranks, and the process of a single rank.
 func (a *agent) ranksText(ranks []int) string {
 	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d (process %d)", a.originals.named(world.Rank(ranks[0])),
+		return fmt.Sprintf("rank %d (process %d)", a.originals.Original(ranks[0]),
 			a.ranks[a.local[ranks[0]]].watch.PID())
 	}
 	named := make([]int, len(ranks))
 	for i, r := range ranks {
-		named[i] = int(a.originals.named(world.Rank(r)))
+		named[i] = a.originals.Original(r)
 	}
 	slices.Sort(named)
 	return "rank " + plan.Ranges(named)
+}
+
+// Three kinds of programs are not recognized before they run: a script whose program finds Open
+// MPI's own library first, a Python that loads it, and a wrapper that drops gompirun's variables.
+// Each rank then is a job of one, does all the work, and ends well. The running process reveals
+// that. So the agent looks at ranks that have not joined, often at first: from the beginning of
+// MPI_Init to its end, a program takes longer than aloneLook.
+const (
+	aloneLook = 50 * time.Millisecond
+	lookPart  = 5  // the pause until the next look is this part of the time since the start
+	lookCost  = 20 // and at least this multiple of a look's time
+)
+
+// lookForAlone reports ranks that are jobs of one to the launcher.
+func (a *agent) lookForAlone(now time.Time) {
+	a.nextAlone = time.Time{}
+	silent := map[int]int{} // ranks, by process
+	others := map[int]bool{}
+	for _, p := range a.ranks {
+		if a.silent(p) {
+			silent[p.pid] = p.Rank.Rank
+		} else {
+			others[p.pid] = true
+		}
+	}
+	if len(silent) == 0 {
+		return
+	}
+	a.loop.Aside(func() func() {
+		found := proc.FindAlone(silent, others, a.launch.JobID)
+		return func() {
+			for _, f := range found {
+				a.ranks[a.local[f.Rank]].alone = true
+				a.report(&ctl.Alone{Rank: f.Rank, PID: f.PID, Why: f.Why, Sure: f.Sure})
+			}
+			a.nextAlone = now.Add(max(aloneLook, now.Sub(a.started)/lookPart, lookCost*time.Since(now)))
+		}
+	})
+}
+
+// silent reports whether a rank runs, has not joined, and is not known to be alone. Once known,
+// its behavior does not matter.
+func (a *agent) silent(p *process) bool {
+	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting &&
+		p.pmi.State() == pmi.Silent
 }

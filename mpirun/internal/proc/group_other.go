@@ -1,6 +1,0 @@
-//go:build !linux
-
-package proc
-
-// RemoveGroupOf does nothing: only Linux has control groups.
-func RemoveGroupOf(int) {}
