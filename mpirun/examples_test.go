@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"gompi/internal/stress"
-	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -139,7 +139,7 @@ func TestOperatorExample(t *testing.T) {
 	const mounted = "/etc/mpi/hostfile"
 	operator := map[string]string{"K_MPI_JOB_ROLE": "launcher", "OMPI_MCA_orte_default_hostfile": mounted,
 		"OMPI_MCA_orte_set_default_slots": "2"}
-	machine := allocation.Surroundings{
+	machine := inventory.Surroundings{
 		Getenv: func(name string) string { return operator[name] },
 		Read: func(file string) ([]byte, error) {
 			if file != mounted {

@@ -9,16 +9,16 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/cli"
 	"gompi/internal/env"
-	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/stdio"
 )
 
-// here is this machine, for package allocation.
-func here() allocation.Surroundings {
-	return allocation.Surroundings{Getenv: os.Getenv, Read: readFile, IsLocal: remote.IsLocal}
+// here is this machine, for package inventory.
+func here() inventory.Surroundings {
+	return inventory.Surroundings{Getenv: os.Getenv, Read: readFile, IsLocal: remote.IsLocal}
 }
 
 func readFile(name string) ([]byte, error) {
@@ -31,9 +31,9 @@ func readFile(name string) ([]byte, error) {
 // planInput returns the origin of a job's hosts, its hosts, and its programs with the hosts that
 // each may use. The hosts' cores and GPUs are not known yet. warn logs the interpretation of the
 // lists.
-func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string)) (*allocation.Allocation,
+func planInput(spec *cmdline.Spec, s inventory.Surroundings, warn func(string)) (*inventory.Allocation,
 	[]hostfile.Host, []plan.Program, error) {
-	ask := allocation.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile,
+	ask := inventory.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile,
 		Several: spec.Rendezvous.Endpoint != ""}
 	for _, p := range spec.Programs {
 		if f := spec.Policy.Rankfile; f != nil && p.Hosts == "" {
@@ -91,7 +91,7 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 // elsewhere through srun if Slurm has granted the hosts, otherwise through ssh or the user's
 // command. If the user states how long hosts may take to start, unreachable hosts are tried
 // again, because they may be booting.
-func starter(r cmdline.Reach, a *allocation.Allocation) (remote.LocalOrRemote, error) {
+func starter(r cmdline.Reach, a *inventory.Allocation) (remote.LocalOrRemote, error) {
 	local := remote.Local{Stderr: os.Stderr, Input: heritage()}
 	if a.SlurmJob != "" {
 		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -45,7 +45,7 @@ func TestARankfileNamesThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	vars := map[string]string{"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "own,b", "SLURM_TASKS_PER_NODE": "2(x2)"}
-	s := allocation.Surroundings{
+	s := inventory.Surroundings{
 		Getenv:  func(name string) string { return vars[name] },
 		IsLocal: func(host string) bool { return host == "localhost" || host == "own" },
 	}

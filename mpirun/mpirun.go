@@ -3,7 +3,7 @@
 //
 // A job goes through the packages in this order:
 //
-//  1. internal/cmdline reads the command line. internal/allocation finds the hosts, named by the
+//  1. internal/cmdline reads the command line. internal/inventory finds the hosts, named by the
 //     user or granted by a batch system.
 //  2. internal/plan maps ranks to hosts. internal/job, one goroutine, makes all other decisions.
 //     internal/remote starts the agents, for many hosts by internal/link from some of them;
@@ -21,8 +21,8 @@ import (
 
 	"gompi/internal/version"
 	"gompi/mpirun/internal/agent"
-	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/proc"
@@ -118,7 +118,7 @@ func launchJob(spec *cmdline.Spec) int {
 	w := newSystem(func(chan<- os.Signal) {}, func() func() { return func() {} })
 	j := job.New(spec, w)
 	source, hosts, programs, err := planInput(spec, here(), j.Note)
-	if errors.Is(err, allocation.ErrStrayTask) {
+	if errors.Is(err, inventory.ErrStrayTask) {
 		return statusFailed
 	}
 	var start remote.Starter

@@ -16,7 +16,7 @@ import (
 
 	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -101,7 +101,7 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 		`^gompirun: host4: its processors are vax, those here `,
 		`^gompirun: host5: .*timed out$`,
 		`^gompirun: nosuch.invalid: .*Could not resolve`)
-	if took := time.Since(begun); took > job.FailureTime+soon {
+	if took := time.Since(begun); took > inventory.FailureTime+soon {
 		t.Errorf("that took %v", took)
 	}
 	b.Mend(5)

@@ -8,6 +8,7 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/monitor"
@@ -64,9 +65,9 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 		}
 	}
 	w.Connect = func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event,
-		done <-chan struct{}) ([]job.Agent, func([]int, ctl.Message)) {
+		done <-chan struct{}) ([]inventory.Agent, func([]int, ctl.Message)) {
 		all := link.StartAll(ctx, starter, fanout, hosts, events, done)
-		agents := make([]job.Agent, len(all))
+		agents := make([]inventory.Agent, len(all))
 		for n, a := range all {
 			agents[n] = a
 		}

@@ -143,19 +143,23 @@ var rules = []rule{
 	{"cudaops", []string{"internal/env"}}, // not comm: they meet in mem.Buffer and mem.Space
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/seg"}}, // of seg how many ranks a host has
-	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
+	{"mpirun/internal/inventory", []string{"mpirun/internal/ctl", "mpirun/internal/link", "mpirun/internal/cmdline",
+		"mpirun/internal/launchenv", "mpirun/internal/plan", "hostfile", "internal/env", "internal/sockets",
+		"cudaops/topo"}},
 	{"mpirun/internal/cmdline", []string{"hostfile", "internal/cli", "internal/env", "mpirun/internal/plan"}},
 	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
-	{"mpirun/internal/failure", []string{"internal/cli", "mpirun/internal/ctl", "mpirun/internal/plan"}},
+	{"mpirun/internal/failure", []string{"internal/boot/wire", "internal/cli", "mpirun/internal/ctl",
+		"mpirun/internal/plan"}},
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/failure", "mpirun/internal/monitor",
 		"mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
-		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline",
+		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/inventory", "mpirun/internal/cmdline",
 		"mpirun/internal/ctl",
-		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
-	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
+		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env"}},
+	// not how figures came
+	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl",
 		"internal/boot/wire", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan",

@@ -26,7 +26,7 @@ var wings = []wing{
 	{"C", regexp.MustCompile(`\.(c|h)$`), 9_550},
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/libgompi)/.*\.go$`), 13_512},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
-	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_157},
+	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_151},
 	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_872},
 }
 
@@ -36,8 +36,6 @@ const mostInAPackage = 2_500
 // larger has the packages that are larger, with their own limits.
 var larger = map[string]int{
 	"internal/core/message": 2_670,
-	"mpirun/internal/job":   3_070,
-	"mpirun/internal/agent": 2_690,
 }
 
 func TestWingsKeepTheirBudgets(t *testing.T) {

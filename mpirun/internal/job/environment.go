@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"gompi/internal/env"
-	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/launchenv"
 )
 
 // environment returns the variables common to all ranks: gompirun's own, as far as they are
 // forwarded, and the flags'.
 func (j *Job) environment(vars []string) []string {
-	above := allocation.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
+	above := inventory.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
 	ours := append(j.attemptEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
 	for _, v := range []struct{ name, value string }{
 		{env.PortRange, j.spec.PortRange},

@@ -16,6 +16,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/plan"
@@ -178,10 +179,10 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 	world := &System{
 		Stdout: f, Stderr: f,
 		Connect: func(_ context.Context, hosts []hostfile.Host, events chan<- link.Event,
-			done <-chan struct{}) ([]Agent, func([]int, ctl.Message)) {
+			done <-chan struct{}) ([]inventory.Agent, func([]int, ctl.Message)) {
 			run := len(k.links)
 			k.links = append(k.links, nil)
-			var agents []Agent
+			var agents []inventory.Agent
 			for number, h := range hosts {
 				l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent,
 					wake: make(chan struct{}, 1)}

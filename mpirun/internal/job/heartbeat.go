@@ -70,7 +70,7 @@ func (j *Job) beat() {
 			continue
 		}
 		switch {
-		case h.agent.Received():
+		case h.Agent.Received():
 			j.received(h)
 		case !late:
 			h.pulse.missed++
@@ -84,7 +84,7 @@ func (j *Job) beat() {
 func (j *Job) received(h *host) {
 	p := &h.pulse
 	if p.reportAt > beatsPerPeriod && p.missed >= beatsPerPeriod && j.end.cause == nil {
-		j.notef("%s: heard again after %v", h.name, j.heart.times(p.missed))
+		j.notef("%s: heard again after %v", h.Name(), j.heart.times(p.missed))
 	}
 	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
@@ -111,26 +111,26 @@ func (j *Job) silent(h *host) {
 
 // silentRelay reports whether a relay on the way to h is silent, too.
 func (j *Job) silentRelay(h *host) bool {
-	return slices.ContainsFunc(h.started.Relays, func(n int) bool {
-		return h.behind(n) && !j.hosts[n].drained && j.hosts[n].pulse.missed >= beatsPerPeriod
+	return slices.ContainsFunc(h.Started.Relays, func(n int) bool {
+		return h.Behind(n) && !j.hosts[n].drained && j.hosts[n].pulse.missed >= beatsPerPeriod
 	})
 }
 
 // allSilent reports whether all hosts behind h are silent.
 func (j *Job) allSilent(h *host) bool {
 	return !slices.ContainsFunc(j.hosts, func(o *host) bool {
-		return o.behind(h.index) && !o.drained && o.pulse.missed < beatsPerPeriod
+		return o.Behind(h.Index) && !o.drained && o.pulse.missed < beatsPerPeriod
 	})
 }
 
 // look looks at the local process of an agent.
 func (j *Job) look(h *host) {
 	p := &h.pulse
-	if h.started.PID == 0 {
+	if h.Started.PID == 0 {
 		return
 	}
 	if p.process == nil {
-		p.process = j.system.Process(h.started.PID)
+		p.process = j.system.Process(h.Started.PID)
 	}
 	p.kept = p.process.Look()
 }
@@ -140,7 +140,7 @@ func (j *Job) look(h *host) {
 func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	switch {
 	case j.end.cause == nil:
-		return !h.here() && h.pulse.kept == "", ctl.Silence * beatsPerPeriod
+		return !h.Here() && h.pulse.kept == "", ctl.Silence * beatsPerPeriod
 	case h.pulse.obeys:
 		return true, beatsPerPeriod + int(j.end.grace/j.heart.every)
 	}
@@ -149,7 +149,7 @@ func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 
 // reportSilence reports a silent agent, and the known reason.
 func (j *Job) reportSilence(h *host, ends bool) {
-	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.missed))
+	text := fmt.Sprintf("%s: nothing heard for %v", h.Name(), j.heart.times(h.pulse.missed))
 	if kept := h.Kept(); kept != "" {
 		text += ": " + kept
 	}
@@ -171,10 +171,10 @@ func (h *host) Kept() string {
 		return ""
 	}
 	who := "the agent"
-	if !h.here() {
-		who = h.started.Via
+	if !h.Here() {
+		who = h.Started.Via
 	}
-	return fmt.Sprintf("%s%s %s", who, h.started.Process(), h.pulse.kept)
+	return fmt.Sprintf("%s%s %s", who, h.Started.Process(), h.pulse.kept)
 }
 
 // giveUp ends the job because an agent does not answer. giveUp kills the connection to the agent,
@@ -186,12 +186,12 @@ func (j *Job) giveUp(h *host, why string) {
 	switch kept := h.Kept(); {
 	case kept != "":
 		reason = kept
-	case h.here():
-		reason = fmt.Sprintf("the agent%s does not answer", h.started.Process())
+	case h.Here():
+		reason = fmt.Sprintf("the agent%s does not answer", h.Started.Process())
 	}
-	h.agent.Kill()
+	h.Agent.Kill()
 	l := j.lossOf(h, j.allSilent(h))
-	j.lose(l, fmt.Sprintf("%s: %s: %s; %s lost with it%s", h.name, why, reason, ranksText(l.ranks()), l.through()))
+	j.lose(l, fmt.Sprintf("%s: %s: %s; %s lost with it%s", h.Name(), why, reason, ranksText(l.ranks()), l.through()))
 }
 
 // clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Agents,
@@ -207,10 +207,10 @@ const firstPings = 5
 // ponged takes an agent's answer.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
-	if p.pongs++; p.pongs < firstPings && h.started != nil && !h.here() {
+	if p.pongs++; p.pongs < firstPings && h.Started != nil && !h.Here() {
 		h.ping(now) // the first answers may be slow: ranks are being started
 	}
-	if !h.here() {
+	if !h.Here() {
 		p.clock.Compare(m.Sent, m.Now, now)
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/link"
 )
 
 func TestTheFastestAnswerGivesTheClocksDifference(t *testing.T) {
-	node := &host{name: "node7", agent: &fakeAgent{}}
+	node := &host{Entry: inventory.Entry{Host: "node7", Agent: &fakeAgent{}}}
 	const ahead = int64(5 * time.Second)
 	for _, p := range []struct{ out, back time.Duration }{{10, 90}, {3, 1}, {50, 1}, {2, 4}} {
 		out, back := int64(p.out*time.Millisecond), int64(p.back*time.Millisecond)
@@ -22,7 +23,7 @@ func TestTheFastestAnswerGivesTheClocksDifference(t *testing.T) {
 		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference",
 			time.Duration(got-77))
 	}
-	here := &host{started: &link.Started{Here: true}}
+	here := &host{Entry: inventory.Entry{Started: &link.Started{Here: true}}}
 	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
 	if here.pulse.clock.Ours(7) != 7 {
 		t.Error("a host has a clock that differs from itself")
@@ -64,7 +65,7 @@ func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(well))
 		j := k.job
 		defer j.out.Close()
-		h := &host{name: "a", agent: &fakeAgent{}, started: &link.Started{}}
+		h := &host{Entry: inventory.Entry{Host: "a", Agent: &fakeAgent{}, Started: &link.Started{}}}
 		j.hosts = []*host{h}
 		defer j.startBeats()()
 		for range 100 {
@@ -95,7 +96,8 @@ func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
 		want string
 	}{{7, "left behind (process 7)\n"}, {0, "left behind\n"}} {
 		k := newTestJob(t, &cmdline.Spec{}, obedient(well))
-		k.job.hosts = []*host{{name: "a", agent: &fakeAgent{}, started: &link.Started{PID: tt.pid}}}
+		k.job.hosts = []*host{{Entry: inventory.Entry{Host: "a", Agent: &fakeAgent{},
+			Started: &link.Started{PID: tt.pid}}}}
 		k.job.leaveBehind()
 		k.job.flush()
 		k.job.out.Close()
@@ -108,7 +110,7 @@ func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
 
 // A better answer of the clock does not reorder two failures of one host.
 func TestTheFirstFailureOnAHostIsTheCause(t *testing.T) {
-	b := &host{name: "b"}
+	b := &host{Entry: inventory.Entry{Host: "b"}}
 	j := newTestJob(t, &cmdline.Spec{}, nil).job
 	defer j.out.Close()
 	j.exited(b, &ctl.Exited{Rank: 2, Code: 7, Time: 50e6})
@@ -116,17 +118,5 @@ func TestTheFirstFailureOnAHostIsTheCause(t *testing.T) {
 	j.exited(b, &ctl.Exited{Rank: 3, Code: 8, Time: 60e6})
 	if j.end.cause.Status != 7 {
 		t.Errorf("the job ended with status %d, want 7, of the first on that host", j.end.cause.Status)
-	}
-}
-
-func TestTheFirstOfQuestionsThatComeSoonAfterEachOtherCounts(t *testing.T) {
-	var l leaving
-	const first = int64(time.Hour)
-	for _, q := range []struct{ asked, want time.Duration }{{0, 0}, {600 * time.Millisecond, 0},
-		{20 * time.Second, 20 * time.Second}} {
-		l.note(1, first+int64(q.asked))
-		if got := time.Duration(l.asked[1] - first); got != q.want {
-			t.Errorf("after a question at %v, what counts is %v, want %v", q.asked, got, q.want)
-		}
 	}
 }

@@ -27,7 +27,7 @@ type input struct {
 // inherits reports whether one rank of h gets standard input itself. The launcher then reads none
 // of it, so that the rank's unread input is left to others, such as the shell's loop over a list.
 func (j *Job) inherits(h *host) bool {
-	return j.system.Inherited && h.here() && !j.attempt.takes.All && slices.ContainsFunc(h.ranks, j.attempt.takes.Takes)
+	return j.system.Inherited && h.Here() && !j.attempt.takes.All && slices.ContainsFunc(h.ranks, j.attempt.takes.Takes)
 }
 
 // chooseInput decides which ranks get standard input: the user's choice, from its start. If an

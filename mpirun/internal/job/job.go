@@ -5,7 +5,8 @@
 //
 // The files, in the order of a job:
 //
-//  1. start starts an agent on each host and collects the facts of the hosts.
+//  1. start starts an agent on each host and, with internal/inventory, collects the facts of the
+//     hosts.
 //  2. hosts turns these into hosts of internal/plan, which maps the ranks; launch orders
 //     the agents to start their ranks.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
@@ -29,11 +30,13 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/failure"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/report"
 	"gompi/mpirun/internal/stall"
 )
 
@@ -50,7 +53,7 @@ type System struct {
 	// Connect starts the agents of hosts, within ctx, in the background. Their events go to events
 	// until done is closed. send sends a message to some agents, by the numbers of their hosts.
 	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event,
-		done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
+		done <-chan struct{}) (agents []inventory.Agent, send func(hosts []int, m ctl.Message))
 	// Signals begins to catch signals, once for all runs of a job, and until the process ends.
 	Signals func() <-chan os.Signal
 	// Stop stops this process, and returns after its SIGCONT.
@@ -74,18 +77,6 @@ type System struct {
 // A Process is a process that the job looks at now and then.
 type Process interface {
 	Look() string // obstacle to its running, since the last look at least; "" for none
-}
-
-// An Agent is the agent of a host, like link.Agent. Before the agent has been started only
-// Continue, Kill and Flush may be called. Its methods do not block, except Flush and Wait.
-type Agent interface {
-	Send(ctl.Message)          // from any goroutine
-	Flush(limit time.Duration) // waits until all messages are sent
-	Received() bool            // whether data has come since the last call
-	Close()                    // ends the channel, which ends the agent
-	Continue()                 // continues a stopped agent, or its local process
-	Kill()                     // ends the agent, or its local process, at once; from any goroutine
-	Wait() string              // waits for the agent's end, and describes how
 }
 
 // A Node is one of the nodes of a job with a gompirun on each.
@@ -126,7 +117,7 @@ type Job struct {
 	cards     [][]byte        // by rank; nil before they come
 	cardHosts int             // hosts whose cards have come
 	revoked   map[uint64]bool // communicators revoked by ranks
-	leaving   leaving
+	leaving   failure.Leaving
 	lone      map[int]bool // ranks that are jobs of one, and whether that is a failure
 	fences    fences
 	recover   recovery
@@ -136,7 +127,7 @@ type Job struct {
 	later     failure.Others
 	attempt   attempt
 
-	statistics statistics
+	statistics *report.Collector // of all runs; nil without -stats and -trace
 	questions  questions
 }
 
@@ -146,7 +137,7 @@ func New(spec *cmdline.Spec, system *System) *Job {
 		done: make(chan struct{}), revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
 	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Agents: j.surveyed,
-		Log: j.notef, Named: j.recover.original}
+		Log: j.notef, Named: j.recover.Original}
 	j.id, j.secret = boot.NewJob()
 	j.attempt.ids = []string{j.id}
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
@@ -225,7 +216,7 @@ func (j *Job) run() int {
 
 // mapRanks decides where each rank runs.
 func (j *Job) mapRanks() error {
-	hosts := planHosts(j.Hosts, j.hosts)
+	hosts := inventory.PlanHosts(j.Hosts, entries(j.hosts))
 	if err := j.addGPUs(hosts); err != nil {
 		return err
 	}
@@ -318,7 +309,7 @@ func (j *Job) handle(e link.Event) {
 	}
 	switch m := e.Message.(type) {
 	case *ctl.Output:
-		m.Rank = j.recover.original(m.Rank)
+		m.Rank = j.recover.Original(m.Rank)
 		j.out.Write(m, func(n int) { h.Send(&ctl.Credit{Bytes: n}) })
 	case *ctl.Consumed:
 		j.input.consumed(h, m.Bytes)
@@ -359,7 +350,7 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Drained:
 		j.gone(h)
 		if m.Killed > 0 && j.end.cause == nil {
-			j.notef("%s: processes that ranks left behind, and were killed: %d", h.name, m.Killed)
+			j.notef("%s: processes that ranks left behind, and were killed: %d", h.Name(), m.Killed)
 		}
 	default:
 		j.note(h, m)
@@ -373,9 +364,9 @@ func (j *Job) handleRank(h *host, from *ctl.FromRank) {
 	case *wire.Revoke:
 		j.revoke(world.Rank(from.Rank), m)
 	case *wire.Inquire:
-		j.leaving.inquire(h, int(m.Rank), from.Time, j.end.cause == nil)
+		j.leaving.Inquire(h, int(m.Rank), h.pulse.clock.Ours(from.Time), j.end.cause == nil)
 	case *wire.Leave:
-		j.leaving.left(from.Rank)
+		j.leaving.Left(from.Rank)
 	case *wire.Vote:
 		j.voted(h, world.Rank(from.Rank), m)
 	case *wire.Card:
@@ -383,7 +374,7 @@ func (j *Job) handleRank(h *host, from *ctl.FromRank) {
 	case *wire.Abort:
 		j.aborted(h, from, m)
 	default:
-		j.notef("%s: rank %d sends a message %T (%v), which no rank sends", h.name, from.Rank, m, err)
+		j.notef("%s: rank %d sends a message %T (%v), which no rank sends", h.Name(), from.Rank, m, err)
 	}
 }
 
@@ -400,10 +391,10 @@ func (j *Job) gone(h *host) {
 // started notes that the ranks of a host run.
 func (j *Job) started(h *host, m *ctl.Started) {
 	j.upHosts++
-	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.name, time.Since(j.begun).Round(time.Millisecond))
+	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.Name(), time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(h.ranks) {
-			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores),
+			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.Name(), bindingText(cpus, h.Hello.Cores),
 				j.plan.GPUText(h.ranks[i])))
 		}
 	}
@@ -420,7 +411,7 @@ func bindingText(cpus []int, cores [][]int) string {
 // gather collects the cards of one host. After the last host all cards go to all.
 func (j *Job) gather(h *host, m *ctl.Cards) {
 	if len(m.Data) != len(h.ranks) {
-		j.notef("%s: %d cards of %d ranks", h.name, len(m.Data), len(h.ranks))
+		j.notef("%s: %d cards of %d ranks", h.Name(), len(m.Data), len(h.ranks))
 		return
 	}
 	for i, r := range h.ranks {
@@ -446,7 +437,7 @@ func (j *Job) revoke(rank world.Rank, m *wire.Revoke) {
 // note prints an agent's note for the user.
 func (j *Job) note(h *host, m ctl.Message) {
 	if n, ok := m.(*ctl.Note); ok {
-		j.notef("%s: %s", h.name, n.Text)
+		j.notef("%s: %s", h.Name(), n.Text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
@@ -30,10 +31,10 @@ func (j *Job) launch() {
 		for _, r := range h.ranks {
 			nodeOf[r] = len(nodes)
 		}
-		nodes, names, counts = append(nodes, h), append(names, h.name), append(counts, len(h.ranks))
+		nodes, names, counts = append(nodes, h), append(names, h.Name()), append(counts, len(h.ranks))
 	}
-	j.cards = make([][]byte, len(j.plan.Ranks)+j.spec.Policy.Spares*len(nodes))
 	j.recover.prepare(nodes, nodeOf, j.spec.Policy.Spares)
+	j.cards = make([][]byte, j.recover.Ranks())
 	j.chooseInput()
 	j.input = j.newInput(nodes)
 	if j.stdin == nil && !j.input.ended {
@@ -42,7 +43,7 @@ func (j *Job) launch() {
 	j.input.ch = j.stdin
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Nodes: len(nodes),
-		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
+		MasterAddr: inventory.MasterAddr(entries(nodes), nodeOf[0]), MasterPort: nodes[nodeOf[0]].Hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.attempt.takes), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge,
 		Recover: j.spec.Recover, Spares: j.spec.Policy.Spares,
@@ -61,24 +62,24 @@ func (j *Job) launch() {
 	j.broadcast(&ctl.Layout{Placement: wire.Runs(nodeOf), Hosts: names})
 	for node, h := range nodes {
 		m := common
-		m.Remote, m.Inherit, m.Srun = !h.started.Here, j.inherits(h), h.started.Srun
-		if n := j.Nodes[h.name]; n != nil { // its own gompirun's program and environment
+		m.Remote, m.Inherit, m.Srun = !h.Started.Here, j.inherits(h), h.Started.Srun
+		if n := j.Nodes[h.Name()]; n != nil { // its own gompirun's program and environment
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}
 		j.attempt.tookInput = j.attempt.tookInput || m.Inherit
-		m.Node, m.Cores = node, len(j.plan.Hosts[h.index].Cores)
+		m.Node, m.Cores = node, len(j.plan.Hosts[h.Index].Cores)
 		for _, r := range h.ranks {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs, GPUs: j.plan.Visible(r)})
 		}
-		if !h.here() { // a heartbeat is needed to notice its end
+		if !h.Here() { // a heartbeat is needed to notice its end
 			m.Heartbeat = j.spec.Heartbeat
 			h.ping(j.clock())
 		}
 		h.Send(&m)
 	}
 	j.nodes = len(nodes)
-	if j.statistics.Collector != nil {
+	if j.statistics != nil {
 		j.statistics.Run()
 	}
 }
@@ -92,7 +93,7 @@ func WireProgram(p cmdline.Program) ctl.Program {
 // the job is about to end.
 func (j *Job) awaitOffer() error {
 	mpi := "" // folder of libraries that other hosts may need
-	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {
+	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.Here() }) {
 		mpi = j.system.MPIFolder
 	}
 	open := func() (*program.Offer, error) {

@@ -86,7 +86,7 @@ func (j *Job) describe() {
 	}
 	for _, h := range j.hosts {
 		if len(h.ranks) > 0 {
-			d.Hosts = append(d.Hosts, h.name)
+			d.Hosts = append(d.Hosts, h.Name())
 		}
 	}
 	r := &j.questions.round
@@ -107,7 +107,7 @@ func (j *Job) describe() {
 // rank describes a rank of a host.
 func (j *Job) rank(host string, m *ctl.RankDoing) monitor.Rank {
 	r := monitor.Rank{
-		Rank: j.recover.original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(),
+		Rank: j.recover.Original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(),
 		Kept: m.Kept,
 		CPU:  m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
 	}
@@ -128,7 +128,7 @@ func (j *Job) counted(h *host, m *ctl.Doing) {
 func (j *Job) find(q monitor.WhereIs) {
 	for _, h := range j.hosts {
 		for _, r := range h.ranks {
-			if r == j.recover.original(q.Rank) && !h.drained && j.questions.served {
+			if r == j.recover.Original(q.Rank) && !h.drained && j.questions.served {
 				h.asking = append(h.asking, q)
 				h.Send(&ctl.Ask{Counts: true})
 				return
@@ -145,12 +145,12 @@ func (j *Job) find(q monitor.WhereIs) {
 // answerQuestions answers the questions about ranks of h.
 func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 	for _, q := range h.asking {
-		w := monitor.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
+		w := monitor.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.Name())}
 		for _, r := range m.Ranks {
-			if r.Rank == j.recover.current(q.Rank) {
-				w = monitor.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
-				if !h.here() && w.Login == nil {
-					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)
+			if r.Rank == j.recover.Current(q.Rank) {
+				w = monitor.Whereabouts{Host: h.Name(), PID: r.PID, Login: h.Started.Login}
+				if !h.Here() && w.Login == nil {
+					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.Name())
 				}
 			}
 		}

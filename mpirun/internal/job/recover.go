@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/failure"
+	"gompi/mpirun/internal/plan"
 )
 
 // A recovery is the state of a job that survives deaths of ranks (-recover): the agreements of
@@ -21,12 +21,8 @@ type recovery struct {
 	died   []byte // frames of all deaths, for replacements
 	alive  int    // number of living ranks
 
-	size      int         // number of first ranks; ranks of spare places follow, by node
-	nodes     []*host     // by node
-	nodeOf    []int       // of the first ranks
-	spares    int         // spare places on each node
-	used      []int       // used spare places, by node
-	originals map[int]int // by replacement, the first rank in its place
+	plan.Spares
+	nodes []*host // by node
 }
 
 type death struct {
@@ -36,41 +32,14 @@ type death struct {
 }
 
 func (r *recovery) prepare(nodes []*host, nodeOf []int, spares int) {
-	r.nodes, r.nodeOf, r.spares, r.size = nodes, nodeOf, spares, len(nodeOf)
-	r.votes.Ranks = r.size + spares*len(nodes)
-	r.alive, r.used, r.originals = len(nodeOf), make([]int, len(nodes)), map[int]int{}
-}
-
-// original returns the first rank in the place of a rank.
-func (r *recovery) original(rank int) int {
-	if first, late := r.originals[rank]; late {
-		return first
-	}
-	return rank
-}
-
-// current returns the rank of the latest process in the place of a rank.
-func (r *recovery) current(rank int) int {
-	for late, first := range r.originals {
-		if first == r.original(rank) {
-			rank = max(rank, late) // places are taken in order
-		}
-	}
-	return rank
-}
-
-// name names a rank for the user.
-func (r *recovery) name(rank int) string {
-	if first, late := r.originals[rank]; late {
-		return fmt.Sprintf("the replacement of rank %d", first)
-	}
-	return fmt.Sprintf("rank %d", rank)
+	r.Prepare(nodeOf, len(nodes), spares)
+	r.nodes, r.alive, r.votes.Ranks = nodes, len(nodeOf), r.Ranks()
 }
 
 // survives reports whether the job continues after a rank's failure. All ranks must have met, or
 // some would wait in Init forever.
 func (j *Job) survives(m *ctl.Exited) bool {
-	late := m.Rank >= j.recover.size
+	late := j.recover.Replaces(m.Rank)
 	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.cardHosts == j.nodes
 }
 
@@ -85,9 +54,9 @@ func (j *Job) survive(m *ctl.Exited, c *failure.Cause) {
 // noteUnused reports a replacement that has ended well before Init: the next one takes another
 // place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
-	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
+	if j.recover.Replaces(m.Rank) && !m.Joined && j.end.cause == nil {
 		j.notef("%s on %s exited with status 0 (pid %d) and never called Init: it has used up a spare place",
-			j.recover.name(m.Rank), h.name, m.PID)
+			j.recover.Name(m.Rank), h.Name(), m.PID)
 	}
 }
 
@@ -95,7 +64,7 @@ func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 func (j *Job) voted(h *host, rank world.Rank, v *wire.Vote) {
 	d, err := j.recover.votes.Vote(rank, v)
 	if err != nil {
-		j.notef("%s: %v", h.name, err)
+		j.notef("%s: %v", h.Name(), err)
 	}
 	j.decided(d)
 	j.replace()
@@ -127,20 +96,12 @@ func (j *Job) decided(all ...*agree.Decision) {
 		j.verbosef("%d ranks have agreed in %v %d of communicator %d, after %v; dead: %v",
 			len(d.Living), d.Kind, d.Seq, d.Comm, time.Since(j.begun).Round(time.Millisecond), d.Dead)
 		for node, h := range j.recover.nodes {
-			here := func(v wire.Voter) bool { return j.recover.node(int(v.Rank)) == node }
+			here := func(v wire.Voter) bool { return j.recover.Node(int(v.Rank)) == node }
 			if !h.drained && slices.ContainsFunc(d.Living, here) {
 				h.Send(ctl.NewToRanks(d.Outcome))
 			}
 		}
 	}
-}
-
-// node returns the node of a rank.
-func (r *recovery) node(rank int) int {
-	if rank < r.size {
-		return r.nodeOf[rank]
-	}
-	return (rank - r.size) / r.spares
 }
 
 // answer notes the deaths that a decision answers.
@@ -181,39 +142,35 @@ func (j *Job) replace() {
 }
 
 // noPlaces explains why the wanted ranks cannot all be replaced, "" if they can.
-func (r *recovery) noPlaces(wants []agree.Want) string {
+func (r *recovery) noPlaces(wants []agree.Want) (why string) {
 	need := make([]int, len(r.nodes))
-	for i := range wants {
-		first := r.original(int(wants[i].Dead))
-		node := r.nodeOf[first]
+	for i := 0; i < len(wants) && why == ""; i++ {
+		first := r.Original(int(wants[i].Dead))
+		node := r.Node(first)
 		need[node]++
-		if h := r.nodes[node]; r.used[node]+need[node] > r.spares || h.drained {
-			return fmt.Sprintf("rank %d cannot be replaced: %d of %d spare places on %s are used, and %d needed (-spares)",
-				first, r.used[node], r.spares, h.name, need[node])
-		}
+		why = r.Lacks(node, need[node], first, r.nodes[node].Name(), r.nodes[node].drained)
 	}
-	return ""
+	return why
 }
 
 // assign starts a rank in a spare place.
 func (j *Job) assign(w *agree.Want) {
 	r := &j.recover
-	first := r.original(int(w.Dead))
-	node := r.nodeOf[first]
-	rank := r.size + node*r.spares + r.used[node]
+	first := r.Original(int(w.Dead))
+	node := r.Node(first)
+	rank := r.Next(node)
 	if !r.votes.Assign(w, world.Rank(rank)) {
 		return
 	}
-	r.used[node]++
-	r.originals[rank] = first
+	r.Take(first)
 	r.alive++
 	r.nodes[node].Send(&ctl.Replace{Rank: rank, Original: first, Invite: w.Invite})
 }
 
 // introduce takes the card of a replacement, and answers with the other ranks' knowledge.
 func (j *Job) introduce(h *host, rank int, card []byte) {
-	if _, late := j.recover.originals[rank]; !late {
-		j.notef("%s: a card of rank %d, which replaces none", h.name, rank)
+	if !j.recover.Replaces(rank) {
+		j.notef("%s: a card of rank %d, which replaces none", h.Name(), rank)
 		return
 	}
 	j.cards[rank] = card

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inventory"
 )
 
 // afterDeaths returns a job of three ranks on host a and one on b, with one spare place on each,
@@ -19,7 +20,7 @@ func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeAgent) {
 	var links []*fakeAgent
 	for _, name := range []string{"a", "b"} {
 		l := &fakeAgent{name: name, wake: make(chan struct{}, 1)}
-		links, hosts = append(links, l), append(hosts, &host{name: name, agent: l})
+		links, hosts = append(links, l), append(hosts, &host{Entry: inventory.Entry{Host: name, Agent: l}})
 	}
 	j.recover.prepare(hosts, []int{0, 0, 0, 1}, 1)
 	j.cards = make([][]byte, 6)
@@ -28,7 +29,7 @@ func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeAgent) {
 	}
 	for r := range 4 {
 		v := wire.Vote{Comm: 1, Seq: 1, Kind: wire.Restore, Members: []wire.Span{{First: 0, Count: 4}}}
-		j.voted(hosts[j.recover.nodeOf[r]], world.Rank(r), &v)
+		j.voted(hosts[j.recover.Node(r)], world.Rank(r), &v)
 	}
 	return j, links
 }

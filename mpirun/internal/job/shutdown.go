@@ -69,7 +69,7 @@ func (j *Job) endFor(c *failure.Cause) {
 	}
 	for _, h := range j.hosts {
 		h.pulse.missed, h.pulse.obeys = 0, false
-		h.agent.Continue()
+		h.Agent.Continue()
 	}
 }
 
@@ -90,16 +90,16 @@ func (j *Job) giveUpAll() {
 
 // exited handles the end of a rank's process.
 func (j *Job) exited(h *host, m *ctl.Exited) {
-	who := j.recover.name(m.Rank)
+	who := j.recover.Name(m.Rank)
 	how, well := j.howEnded(m)
-	j.leaving.end(m.Rank)
-	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.name, how, m.PID, m.RSS>>20)
+	j.leaving.End(m.Rank)
+	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.Name(), how, m.PID, m.RSS>>20)
 	if well {
 		if !m.Joined || m.PMI {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
 		j.noteUnused(h, m)
-		j.leaving.left(m.Rank)
+		j.leaving.Left(m.Rank)
 		j.watch.Ended(m.Rank)
 		j.endedRank(world.Rank(m.Rank), false)
 		return
@@ -118,17 +118,17 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	}
 	c := &failure.Cause{
 		Status: status,
-		Text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
+		Text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.Name(), how, m.PID),
 		Rank:   m.Rank, Tail: m.Tail, Time: m.Time, Clock: &h.pulse.clock,
 	}
 	if failure.IsCrash(m) {
-		c.Where = failure.WhereCrashed(m, j.spec.Programs[j.plan.Ranks[j.recover.original(m.Rank)].Prog].Argv)
+		c.Where = failure.WhereCrashed(m, j.spec.Programs[j.plan.Ranks[j.recover.Original(m.Rank)].Prog].Argv)
 	}
 	if m.Recorded != "" {
 		c.Text += ": " + m.Recorded
 	}
 	if m.Unaware {
-		c.Asked = j.leaving.asked[m.Rank]
+		c.Asked = j.leaving.Asked(m.Rank)
 	}
 	j.failedToo(m, how, c)
 	if j.survives(m) {
@@ -146,7 +146,7 @@ func (j *Job) alone(h *host, m *ctl.Alone) {
 	if j.lone == nil {
 		j.lone = map[int]bool{}
 		j.notef("%s on %s (process %d) is rank 0 of 1, as each of %d will be: %s (-x %s=alone says that this is meant)",
-			j.recover.name(m.Rank), h.name, m.PID, len(j.plan.Ranks), m.Why, env.Boot)
+			j.recover.Name(m.Rank), h.Name(), m.PID, len(j.plan.Ranks), m.Why, env.Boot)
 	}
 	j.lone[m.Rank] = m.Sure
 }
@@ -169,7 +169,7 @@ func (j *Job) failedToo(m *ctl.Exited, how string, c *failure.Cause) {
 	if j.endedWithJob(m) && m.Recorded == "" {
 		return
 	}
-	j.later.AddRank(j.recover.original(m.Rank), how, m.Signal == 0, c)
+	j.later.AddRank(j.recover.Original(m.Rank), how, m.Signal == 0, c)
 }
 
 // endedWithJob reports whether a rank was ended with the job.
@@ -187,41 +187,41 @@ func (j *Job) aborted(h *host, from *ctl.FromRank, m *wire.Abort) {
 	if status == 0 {
 		status = 1
 	}
-	text := fmt.Sprintf("%s on %s aborted the job with status %d", j.recover.name(from.Rank), h.name, m.Code)
+	text := fmt.Sprintf("%s on %s aborted the job with status %d", j.recover.Name(from.Rank), h.Name(), m.Code)
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
 	j.endFor(&failure.Cause{
 		Status: status, Text: text, Time: from.Time, Clock: &h.pulse.clock, Abort: true,
-		Rank: j.recover.original(from.Rank),
+		Rank: j.recover.Original(from.Rank),
 	})
 }
 
 // failed ends the job because a rank could not be started.
 func (j *Job) failed(h *host, m *ctl.Failed) {
 	if m.Rank >= len(j.plan.Ranks) && j.end.cause == nil {
-		j.notef("%s on %s: %s", j.recover.name(m.Rank), h.name, m.Text)
+		j.notef("%s on %s: %s", j.recover.Name(m.Rank), h.Name(), m.Text)
 		j.endedRank(world.Rank(m.Rank), true)
 		return
 	}
-	j.endFor(&failure.Cause{Status: m.Code, Text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
+	j.endFor(&failure.Cause{Status: m.Code, Text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.Name(), m.Text)})
 }
 
 // lost handles the end of a channel, which is a failure unless the agent's work was done. On this
 // machine, the ranks die with their agent, and this process has adopted their children and kills
 // them.
 func (j *Job) lost(h *host, err error) {
-	how := h.ended(err)
+	how := h.Ended(err)
 	if h.drained {
 		return
 	}
 	if cut := (*link.Lost)(nil); errors.As(err, &cut) {
 		relay := j.hosts[cut.Relay]
 		l := j.lossOf(relay, true)
-		j.lose(l, fmt.Sprintf("%s %s, and %s with it%s", relay.name, cut.How, ranksText(l.ranks()), l.through()))
+		j.lose(l, fmt.Sprintf("%s %s, and %s with it%s", relay.Name(), cut.How, ranksText(l.ranks()), l.through()))
 		return
 	}
-	j.lose(j.lossOf(h, false), fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
+	j.lose(j.lossOf(h, false), fmt.Sprintf("the agent on %s %s, and %s with it", h.Name(), how, ranksText(h.ranks)))
 }
 
 // A loss is the loss of a host, and of the hosts behind it.
@@ -234,7 +234,7 @@ type loss struct {
 func (j *Job) lossOf(h *host, withAll bool) *loss {
 	l := &loss{host: h}
 	for _, o := range j.hosts {
-		if withAll && o.behind(h.index) && !o.drained {
+		if withAll && o.Behind(h.Index) && !o.drained {
 			l.with = append(l.with, o)
 		}
 	}
@@ -264,15 +264,15 @@ func (l *loss) through() string {
 // this machine. For a restart only the first host counts as missing: the others, whose agents end
 // as well, may be reachable otherwise.
 func (j *Job) lose(l *loss, text string) {
-	asked := j.leaving.unanswered(l.ranks())
+	asked := j.leaving.Unanswered(l.ranks())
 	c := &failure.Cause{Status: StatusFailed, Text: text, Clock: &l.host.pulse.clock, Asked: asked}
 	for _, h := range append(l.with, l.host) {
 		j.gone(h)
-		if j.statistics.Collector != nil && len(h.ranks) > 0 {
-			j.statistics.Lost(h.name)
+		if j.statistics != nil && len(h.ranks) > 0 {
+			j.statistics.Lost(h.Name())
 		}
 	}
-	j.attempt.missing = append(j.attempt.missing, l.host.index)
+	j.attempt.missing = append(j.attempt.missing, l.host.Index)
 	j.end.agentLost = true
 	j.sweep()
 	j.later.AddAgent(c)
@@ -285,11 +285,11 @@ func (j *Job) sweep() {
 	var living, lost []int
 	for _, h := range j.hosts {
 		switch {
-		case h.started == nil || h.started.PID == 0:
-		case h.gone || h.pulse.given:
-			lost = append(lost, h.started.PID)
+		case h.Started == nil || h.Started.PID == 0:
+		case h.Gone || h.pulse.given:
+			lost = append(lost, h.Started.PID)
 		default:
-			living = append(living, h.started.PID)
+			living = append(living, h.Started.PID)
 		}
 	}
 	j.system.Sweep(living, lost)
@@ -299,11 +299,11 @@ func (j *Job) sweep() {
 // that do not end even then are left behind.
 func (j *Job) endAgents() {
 	for _, h := range j.hosts {
-		h.close()
+		h.Close()
 	}
 	if !j.await(agentEndTime, func(h *host) bool { return !h.pulse.given }) {
 		for _, h := range j.hosts {
-			h.agent.Kill()
+			h.Agent.Kill()
 		}
 	}
 	if !j.await(killTime, func(*host) bool { return true }) {
@@ -318,10 +318,10 @@ func (j *Job) endAgents() {
 func (j *Job) leaveBehind() {
 	tried := true
 	for _, h := range j.hosts {
-		if !h.gone && h.started != nil {
+		if !h.Gone && h.Started != nil {
 			tried = tried && h.pulse.given
 			h.pulse.given = true
-			j.notef("%s: the agent does not end, and is left behind%s", h.name, h.started.Process())
+			j.notef("%s: the agent does not end, and is left behind%s", h.Name(), h.Started.Process())
 		}
 	}
 	if !tried {

@@ -41,7 +41,9 @@ func TestWhatFailedAlikeIsReportedInOneLine(t *testing.T) {
 // Ranks 4 and 5 were in the place of rank 1.
 func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 	j := &Job{}
-	j.recover.originals = map[int]int{4: 1, 5: 1}
+	j.recover.Prepare(make([]int, 4), 1, 2)
+	j.recover.Take(1)
+	j.recover.Take(1)
 	for _, rank := range []int{5, 4, 2} {
 		j.failedToo(&ctl.Exited{Rank: rank, Code: 3}, "exited with status 3", &failure.Cause{})
 	}
@@ -50,7 +52,7 @@ func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for rank, want := range map[int]int{0: 0, 1: 5, 4: 5, 5: 5, 2: 2} {
-		if got := j.recover.current(rank); got != want {
+		if got := j.recover.Current(rank); got != want {
 			t.Errorf("rank %d is now %d, want %d", rank, got, want)
 		}
 	}

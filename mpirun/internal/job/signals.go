@@ -40,7 +40,7 @@ func (j *Job) signalled(s os.Signal) {
 	case syscall.SIGTSTP:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 		for _, h := range j.hosts {
-			h.agent.Flush(100 * time.Millisecond)
+			h.Agent.Flush(100 * time.Millisecond)
 		}
 		j.system.Stop()
 		j.heart.last = time.Now() // the user knows
@@ -62,7 +62,7 @@ func (j *Job) interrupted(sig syscall.Signal) {
 		j.killRanks()
 	default:
 		for _, h := range j.hosts {
-			h.agent.Kill()
+			h.Agent.Kill()
 		}
 	}
 }

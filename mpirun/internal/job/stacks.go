@@ -29,7 +29,7 @@ func (j *Job) outOfTime() {
 	for _, h := range j.hosts {
 		if !h.drained {
 			for _, r := range h.ranks {
-				all = append(all, j.recover.current(r))
+				all = append(all, j.recover.Current(r))
 			}
 		}
 	}

@@ -5,9 +5,11 @@
 package report
 
 import (
+	"os"
 	"slices"
 
 	"gompi/internal/stats"
+	"gompi/mpirun/internal/cmdline"
 )
 
 // A Collector takes the figures of a job's ranks. One goroutine at a time uses it.
@@ -21,6 +23,10 @@ type Collector struct {
 	ranks   map[int]*rank
 	lost    []string      // hosts from which no figures came
 	ends    map[int]int64 // by run, when the last rank left it
+
+	want  *cmdline.Stats // of Open
+	table *os.File       // nil: to stderr
+	trace *os.File       // nil for none
 }
 
 // A name is the function and the place of a site.

@@ -1,6 +1,11 @@
-// Package allocation finds the hosts of a job: named by the user, granted by a batch system, or
-// listed in a file of the machine's operator.
-package allocation
+// Package inventory is the hosts of a job.
+//
+//	allocation, batch  finds them: named by the user, granted by a batch system, or listed in a file
+//	                   of the machine's operator
+//	entry, beginning   has the launcher's knowledge of each: its agent, which is started, and the
+//	                   agent's findings
+//	places, gpus       turns these into the hosts of package plan
+package inventory
 
 import (
 	"bytes"

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"gompi/mpirun/internal/cmdline"
+)
+
+// Open returns a Collector for np ranks, and opens the files that want names, before the job is
+// started, so that invalid names are reported then.
+func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, err error) {
+	c = New(program.Name(), np)
+	c.want, c.Hint = want, uncounted(program.Argv)
+	if want.File != "" {
+		c.table, err = os.Create(want.File)
+	}
+	if err == nil && want.Trace != "" {
+		c.trace, err = os.Create(want.Trace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-stats and -trace: %w", err)
+	}
+	return c, nil
+}
+
+// uncounted returns the likely reason why a program has no figures.
+func uncounted(argv []string) string {
+	hint := "programs of MPI are counted on gompi's library: -mpi-lib gompi"
+	if cmdline.IsPython(argv) {
+		return "torch's gloo and nccl are not counted: -torch-backend gompi has gompi do what they do; " + hint
+	}
+	return hint
+}
+
+// Close writes and closes the files, and passes a table for stderr to log. A job that has failed
+// before a rank could use gompi has no table.
+func (c *Collector) Close(failed bool, log func(lines string)) (err error) {
+	if c.want.Table {
+		sum := c.Summary()
+		switch {
+		case c.table != nil:
+			err = errors.Join(sum.Write(c.table, c.want.File), c.table.Close())
+		case len(sum.PerRank) > 0 || !failed:
+			var b strings.Builder
+			err = sum.Write(&b, "")
+			log(strings.TrimRight(b.String(), "\n"))
+		}
+	}
+	if c.trace != nil {
+		err = errors.Join(err, c.WriteTrace(c.trace), c.trace.Close())
+	}
+	return err
+}
