@@ -155,7 +155,8 @@ func (p *process) assemble(name string, rules *path.Rules, g Group, members []gr
 	for i, m := range members {
 		blocks[i], counters[i] = shmsync.Token(m.Block), uint32(m.Counter)
 	}
-	d := p.newComm(name, p.e.OpenNew(g.Ranks(), counters), p.rulesFor(rules, g))
+	ch := p.e.OpenAs(liveness.NextID(g.Ranks()[0], counters[0]), g.Ranks(), counters)
+	d := p.newComm(name, ch, p.rulesFor(rules, g))
 	d.setUp(shmsync.Token(mine.Block), blocks)
 	return d
 }

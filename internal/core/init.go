@@ -182,7 +182,7 @@ func worldMembers(info *boot.Info) []world.Rank {
 func leave(ctx context.Context, f network.Connection, e *message.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
-	err = errors.Join(err, f.Boot.Goodbye(e.MissesEnds()))
+	err = errors.Join(err, f.Boot.Goodbye(e.Peers.MissesEnds()))
 	return errors.Join(err, closed(f))
 }
 
@@ -271,7 +271,9 @@ func (cfg settings) exchangeCards(ctx context.Context, f network.Connection, p *
 		}
 	}
 	load := all.Loads(info)[info.Node]
-	p.e.SetSpinPolicy(f.Spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
+	p.e.Progress.Lock()
+	p.e.Progress.SetSpin(f.Spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
+	p.e.Progress.Unlock()
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}

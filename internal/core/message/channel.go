@@ -28,14 +28,10 @@ type Channel struct {
 
 // Open makes the Channel with the given context id among the given world ranks, nil for all, and
 // handles the frames for this Channel that have arrived already.
-func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.openAs(id, members, nil) }
+func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.OpenAs(id, members, nil) }
 
-// OpenNew makes the Channel among members that have exchanged the given counters, by rank.
-func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
-	return e.openAs(liveness.NextID(members[0], counters[0]), members, counters)
-}
-
-func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Channel {
+// OpenAs is Open of members that have exchanged the given counters, by rank, nil if they have not.
+func (e *Engine) OpenAs(id uint64, members []world.Rank, counters []uint32) *Channel {
 	e.Progress.Lock()
 	defer e.Progress.Exit()
 	ch := &Channel{Engine: e}
@@ -88,17 +84,13 @@ func (ch *Channel) adopt(m *Kept) {
 // memory after Close. So Close waits, without a bound, for the running copies of devices, which
 // cannot be cancelled. A device that hangs blocks Close.
 func (ch *Channel) Close() {
-	ch.close()
-	ch.copies.Wait()
-}
-
-func (ch *Channel) close() {
 	e := ch.Engine
 	e.Progress.Lock()
-	defer e.Progress.Exit()
 	delete(e.channels, ch.ID)
 	e.latest, ch.closed = nil, true
 	ch.Comm.Close()
+	e.Progress.Exit()
+	ch.copies.Wait()
 }
 
 // Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
@@ -137,10 +129,9 @@ func (ch *Channel) underWay(yield func(r *Request) bool) {
 			return
 		}
 	}
-	for _, s := range ch.Engine.slots.list {
-		r := s.r
-		if s.m != nil {
-			r = s.m.taken
+	for r, m := range ch.Engine.tokens.All {
+		if m != nil {
+			r = m.taken
 		}
 		if r != nil && r.ch == ch && r.Stage != payload.Posted && r.Stage != payload.Complete && !yield(r) {
 			return
@@ -153,7 +144,10 @@ var _ liveness.Operations = (*Channel)(nil)
 // Fail implements liveness.Operations.
 func (ch *Channel) Fail(err error) {
 	e := ch.Engine
-	ch.cancelPosted(err)
+	for n := range ch.q.Posted() {
+		ch.q.Cancel(n)
+		e.Finish(n.Val, err)
+	}
 	for n := range ch.q.Arrived() {
 		ch.q.Remove(n)
 		e.Drop(n.Val)
@@ -162,24 +156,16 @@ func (ch *Channel) Fail(err error) {
 		e.rouse(w)
 	}
 	ch.probes = nil
-	for i := range e.slots.list {
-		switch s := e.slots.list[i]; {
-		case s.r != nil && s.r.ch == ch:
-			e.abandon(s.r, err)
-		case s.m != nil && s.m.taken != nil && s.m.taken.ch == ch:
-			e.Finish(s.m.taken, err)
-			e.Drop(s.m)
+	for r, m := range e.tokens.All {
+		switch {
+		case r != nil && r.ch == ch:
+			e.abandon(r, err)
+		case m != nil && m.taken != nil && m.taken.ch == ch:
+			e.Finish(m.taken, err)
+			e.Drop(m)
 		}
 	}
 	ch.collectives.Fail(err)
-}
-
-// cancelPosted ends every receive that has no message yet.
-func (ch *Channel) cancelPosted(err error) {
-	for n := range ch.q.Posted() {
-		ch.q.Cancel(n)
-		ch.Engine.Finish(n.Val, err)
-	}
 }
 
 // Depart implements liveness.Operations. A receive from any member continues as long as there is
@@ -193,8 +179,7 @@ func (ch *Channel) Depart(p *peers.Peer, all bool) {
 		}
 	}
 	ch.q.DropSource(ch.Member(p.Rank), func(n *match.Recv[Request]) { e.Finish(n.Val, liveness.ErrLeft) })
-	for i := range e.slots.list {
-		r := e.slots.list[i].r
+	for r := range e.tokens.All {
 		if r != nil && r.ch == ch && r.Peer == p && !r.collective && (r.HalfWay() || r.Stage == payload.Queued) {
 			e.abandon(r, liveness.ErrLeft)
 		}
@@ -229,8 +214,8 @@ func (ch *Channel) Awaited(named []int) (to []int, anyMember bool) {
 			named = append(named, src)
 		}
 	}
-	for i := range ch.Engine.slots.list {
-		if r := ch.Engine.slots.list[i].r; r != nil && r.ch == ch && r.HalfWay() {
+	for r := range ch.Engine.tokens.All {
+		if r != nil && r.ch == ch && r.HalfWay() {
 			named = append(named, ch.Member(r.Peer.Rank))
 		}
 	}
@@ -255,11 +240,11 @@ func (e *Engine) abandon(r *Request, err error) {
 
 // Drop discards a message that no receive will take, and returns its credit.
 func (e *Engine) Drop(m *Kept) {
-	if s, _ := e.slots.get(m.Offer); m.local && s != nil {
+	if s, _ := e.tokens.Get(m.Offer); m.local && s != nil {
 		e.abandon(s, s.ch.Broken())
 	}
 	if m.Kind == transport.Eager && m.Peer != nil && !m.Paid { // messages of a round die with their Channel
-		e.returnCredit(m.Peer, m.Size)
+		e.room.ReturnCredit(m.Peer, m.Size)
 	}
 	e.dropFetch(m)
 	if m.token != 0 && !m.ready {

@@ -6,7 +6,6 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
-	"gompi/transport"
 )
 
 // This file is the interface between the collectives of a Channel and its messages: package round
@@ -53,7 +52,7 @@ func (ch *Channel) Flight() *seg.Recorder {
 func (ch *Channel) Hide() { ch.hidden = true }
 
 // Peer returns a member.
-func (ch *Channel) Peer(member int) *peers.Peer { return ch.Engine.peers.Peer(ch.World(member)) }
+func (ch *Channel) Peer(member int) *peers.Peer { return ch.Engine.Peers.Peer(ch.World(member)) }
 
 // TryProgress polls once for a goroutine that waits for a rank of the job, or for any if rank is
 // None, unless another goroutine polls or holds the lock. The result is why the Channel is
@@ -81,39 +80,6 @@ func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
 	r.begin(ch, payload.Queued, b, p.Rank, 0)
 	r.Peer, r.Size, r.collective = p, b.Size(), true
 	return r
-}
-
-// Expect makes r a receive for a message, which c, unless nil, combines with other operands.
-func (r *Request) Expect(c *payload.Combine) {
-	r.Stage = payload.Posted
-	r.Combine(c)
-}
-
-// Waits reports whether r needs something of a peer.
-func (r *Request) Waits(p *peers.Peer) bool {
-	waits := r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced
-	return r.Peer == p && (waits || r.Stage == payload.Filling)
-}
-
-// SendFrame sends r's payload with h, the Frame of its peer.
-func (ch *Channel) SendFrame(r *Request, h *transport.Header) {
-	r.Stage = payload.Leaving
-	if ch.Engine.give(r, h) {
-		ch.Engine.Finish(r, nil)
-	}
-}
-
-// Offer sends h, which offers r's payload. The payload moves as after an RTS.
-func (ch *Channel) Offer(r *Request, h *transport.Header) {
-	r.Stage = payload.Announced
-	h.A, h.B = uint64(r.Size), ch.Engine.stamp(r)
-	r.Peer.Post(h, mem.Buffer{}, 0)
-}
-
-// AcceptOffer makes r receive the message that m offers.
-func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
-	ch.Engine.stamp(r)
-	r.Request(m.Offer)
 }
 
 // Take completes r by a kept message, perhaps after the rest of the message has arrived.

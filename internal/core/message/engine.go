@@ -50,20 +50,8 @@ import (
 	"gompi/transport"
 )
 
-// Limits of eager messages. They are the same on all ranks.
-const (
-	// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI
-	// over TCP.
-	DefaultEager = 64 << 10
-	// leastCredit is the credit for point-to-point messages in the largest jobs: three messages of
-	// DefaultEager.
-	leastCredit = 256 << 10
-)
-
-// creditAmong returns a rank's credit at a peer for point-to-point messages, given the number of
-// ranks in the job. The credits of all ranks together are at most maxKept, unless leastCredit each
-// is more.
-func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
+// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI over TCP.
+const DefaultEager = 64 << 10
 
 // Config configures an Engine: the rank's identity and how the rank waits.
 type Config struct {
@@ -98,25 +86,23 @@ type Engine struct {
 	Mover    payload.Mover   // of the payloads
 	Live     liveness.Ranks  // which ranks and communicators there still are
 	Progress progress.Engine // has the lock
+	Peers    peers.Table
 
 	cfg    Config
 	flight *seg.Recorder // nil without a host segment
 
-	peers    peers.Table
 	channels map[uint64]*Channel
 	latest   *Channel // the last Channel looked up, nil after its Close
 	early    map[uint64][]*Kept
-	slots    slots
-	credit   int          // of each peer for point-to-point messages
-	kept     int          // cost of unexpected messages
+	tokens   payload.Tokens[Request, Kept]
+	room     peers.Room   // for unexpected messages
 	refused  int          // messages, for want of memory
-	released int          // cost of messages that are kept no more
 	messages []*Kept      // free
 	requests []*Request   // free
 	waiters  []*waiter    // free
 	lease    *lease.Lease // to C, nil without
 	h        transport.Header
-	room     [roomBytes]byte // for short messages of scattered memory, packed
+	packed   [roomBytes]byte // for short messages of scattered memory, packed
 	looks    int             // calls of Progress
 	pause    int             // receives that are not to look for their messages
 }
@@ -128,16 +114,16 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		cfg:      cfg,
-		credit:   creditAmong(cfg.Size),
+		room:     peers.NewRoom(cfg.Size, cfg.Unexpected),
 		channels: map[uint64]*Channel{},
 		early:    map[uint64][]*Kept{},
 	}
-	e.peers.Init(cfg.Size)
+	e.Peers.Init(cfg.Size)
 	e.Mover.Init(&e.Progress, cfg.Lender)
 	e.Progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield,
 		Watch: cfg.Left != nil, Sleeps: cfg.Sleeps})
 	e.Live.Init(liveness.Config{
-		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e,
+		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.Peers, Messages: e,
 		Progress: &e.Progress, Left: cfg.Left, Log: cfg.Log,
 	})
 	if cfg.Boot != nil {
@@ -150,7 +136,7 @@ func New(cfg Config) *Engine {
 func (e *Engine) Use(t transport.Transport) {
 	e.Progress.Lock()
 	defer e.Progress.Unlock()
-	e.peers.Use(t)
+	e.Peers.Use(t)
 	e.Mover.Use(t)
 }
 
@@ -158,7 +144,7 @@ func (e *Engine) Use(t transport.Transport) {
 func (e *Engine) Carried() map[string]peers.Carried {
 	e.Progress.Lock()
 	defer e.Progress.Unlock()
-	return e.peers.Carried()
+	return e.Peers.Carried()
 }
 
 // Admit calls set, which lets transports reach a rank that they have not reached so far.
@@ -168,12 +154,9 @@ func (e *Engine) Admit(rank world.Rank, set func() error) error {
 	if err := set(); err != nil {
 		return err
 	}
-	e.peers.Peer(rank)
+	e.Peers.Peer(rank)
 	return nil
 }
-
-// MissesEnds reports whether a transport may not notice that the process of a peer ends.
-func (e *Engine) MissesEnds() bool { return e.peers.MissesEnds() }
 
 // Shutdown closes all transports, after delivering the frames that were sent. If ctx ends first,
 // Shutdown drops the rest and returns the cause. No Channel may be used any more.
@@ -185,10 +168,10 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		if e.Live.Pending() {
 			e.Live.HandleEvents() // of a rank for which a transport waits
 		}
-		return e.peers.Close(false)
+		return e.Peers.Close(false)
 	})
 	if err != nil {
-		e.peers.Close(true)
+		e.Peers.Close(true)
 	}
 	return err
 }
@@ -205,14 +188,6 @@ func (e *Engine) Forget(comm uint64) {
 
 // Ended implements liveness.Messages.
 func (e *Engine) Ended(rank world.Rank) { e.Mover.Flushed(rank, math.MaxUint64) }
-
-// returnCredit notes that the memory of an eager message of n bytes from p was released. It sends
-// the credit once a quarter of p's credit is owed.
-func (e *Engine) returnCredit(p *peers.Peer, n int) {
-	if p.Credit.Owe(peers.Cost(n)) >= e.credit/4 && p.Reachable() {
-		p.SendHeader(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
-	}
-}
 
 // credited handles a Credit frame.
 func (e *Engine) credited(p *peers.Peer, h *transport.Header) {

@@ -79,7 +79,7 @@ func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 				f := &flood{script: &script{sink: e}, cancel: cancel}
 				e.Use(f)
 				fits := func() bool { return true }
-				e.SetSpinPolicy(spin, 0, spin > 0, fits, 0)
+				e.Progress.SetSpin(spin, 0, spin > 0, fits, 0)
 				ch := e.Open(1, nil)
 				if err := op(ctx, e, ch); !errors.Is(err, context.Canceled) {
 					t.Errorf("%s, spinning %d times: got %v, want context.Canceled", name, spin, err)

@@ -23,7 +23,7 @@ func (e *Engine) NewLease(kind mem.Type, mix bool) (*lease.Lease, error) {
 	e.Progress.Lock()
 	defer e.Progress.Unlock()
 	r := l.Record()
-	r.Credit, r.Type, r.Most = int64(e.credit), uint32(kind), uint32(e.cfg.Eager)
+	r.Credit, r.Type, r.Most = int64(e.room.Credit), uint32(kind), uint32(e.cfg.Eager)
 	if mix {
 		r.Mix = 1
 	}
@@ -46,7 +46,7 @@ func (ch *Channel) Lend(slot, member int) {
 		e.Poll(world.None) // C has only looked at its own messages
 		e.Progress.PassDrive()
 	}
-	if !e.Progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
+	if !e.Progress.Rest() || e.Peers.Pending() || e.Live.Pending() || e.Live.Asking() {
 		return
 	}
 	if member >= 0 {

@@ -12,12 +12,8 @@ import (
 // Any matches every source or tag.
 const Any = -1
 
-// Point-to-point messages travel eagerly or by rendezvous. Eager: the payload goes with the
-// envelope, although no receive may be posted. Rendezvous: an RTS frame brings only the envelope,
-// and the payload stays with the sender until a receive has matched and asked for the payload.
-// Large and synchronous messages go by rendezvous, and so do all messages while the sender has no
-// credit. This file has the calls and the sends; pairing.go has the continuation after a receive
-// and a message match.
+// This file has the calls and the sends; pairing.go has the continuation after a receive and a
+// message match.
 
 // Send sends b and waits until b may be reused. If ctx has ended already, Send sends nothing.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
@@ -44,7 +40,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 		return false
 	}
 	e, size := ch.Engine, b.Size()
-	p := e.peers.Peer(ch.World(dst))
+	p := e.Peers.Peer(ch.World(dst))
 	if p.Lost != nil || ch.Left(dst) || !ch.eager(p, b) {
 		return false
 	}
@@ -70,13 +66,13 @@ func fitsRoom(b mem.Buffer) bool { return b.IsScattered() && b.Size() <= roomByt
 const roomBytes = 2 << 10
 
 // roomFor returns memory for b's packed bytes, until the next call.
-func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.room[:b.Size()]) }
+func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.packed[:b.Size()]) }
 
 // eager reports whether a message to p may be sent eagerly: the message is short, there is
 // credit, and p does not read it sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 	size := b.Size()
-	return size <= ch.Engine.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.Engine.credit) && !ch.Engine.isRead(p, b)
+	return size <= ch.Engine.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.Engine.room.Credit) && !ch.Engine.isRead(p, b)
 }
 
 // isRead reports whether p copies a message of eager size from the sender's memory. On some
@@ -125,7 +121,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 	if src < 0 || ch.Broken() != nil || e.Progress.Driven() || !b.IsHost() && !fitsRoom(b) || !ch.q.Idle(src) {
 		return nothing, false
 	}
-	p := e.peers.Peer(ch.World(src))
+	p := e.Peers.Peer(ch.World(src))
 	if !p.Inline() {
 		return nothing, false
 	}
@@ -149,7 +145,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 			panic(err) // of lengths that differ, which do not
 		}
 	}
-	e.returnCredit(p, st.Bytes)
+	e.room.ReturnCredit(p, st.Bytes)
 	return st, true
 }
 
@@ -199,7 +195,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	r := e.open()
 	if st, ok := ch.look(src, tag, b); ok {
 		h := r.end(st)
-		if e.peers.Pending() {
+		if e.Peers.Pending() {
 			e.Progress.PassDrive()
 		}
 		e.Progress.Unlock() // else the driver is the same as before
@@ -232,7 +228,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 		return nothing, false
 	}
 	if src >= 0 && !e.Progress.Driven() && ch.q.Awaits(src) {
-		if p := e.peers.Peer(ch.World(src)); p.Inline() {
+		if p := e.Peers.Peer(ch.World(src)); p.Inline() {
 			p.Poll()
 		}
 	}
@@ -281,7 +277,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		ch.startLocal(r)
 		return
 	}
-	p := e.peers.Peer(w)
+	p := e.Peers.Peer(w)
 	r.Peer = p
 	if err := ch.Usable(p); err != nil {
 		e.Finish(r, err)
@@ -294,7 +290,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		if r.starved = short; r.starved {
 			e.h.Flags |= transport.Short
 		}
-		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.Size), e.stamp(r), r.Source()
+		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.Size), e.Stamp(r), r.Source()
 		p.Post(&e.h, mem.Buffer{}, 0)
 		return
 	}
@@ -303,7 +299,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	}
 	p.Credit.Spend(peers.Cost(r.Size))
 	e.h.Kind = transport.Eager
-	if p.SendNow(&e.h, b.Raw()) || e.give(r, &e.h) {
+	if p.SendNow(&e.h, b.Raw()) || e.Give(r, &e.h) {
 		e.Finish(r, nil)
 	}
 }
@@ -320,7 +316,7 @@ func (ch *Channel) startLocal(r *Request) {
 	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.Rank(), r.tag, r.Buf.Type(), r.Size, true
 	if r.sync || r.Size > e.cfg.Eager || r.Buf.OnDevice() {
 		r.Stage = payload.Announced
-		m.Kind, m.local, m.Offer = transport.RTS, true, e.stamp(r)
+		m.Kind, m.local, m.Offer = transport.RTS, true, e.Stamp(r)
 		ch.arrived(m)
 		return
 	}
@@ -337,9 +333,9 @@ func (ch *Channel) startLocal(r *Request) {
 	e.Finish(r, nil)
 }
 
-// give sends r's payload in a frame with h, and reports whether the buffer may be reused; if not,
+// Give sends r's payload in a frame with h, and reports whether the buffer may be reused; if not,
 // Sent follows.
-func (e *Engine) give(r *Request, h *transport.Header) bool {
-	e.stamp(r)
+func (e *Engine) Give(r *Request, h *transport.Header) bool {
+	e.Stamp(r)
 	return r.Give(h, r.Buf.Raw())
 }

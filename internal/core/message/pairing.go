@@ -79,7 +79,7 @@ func (ch *Channel) pair(r *Request, m *Kept) {
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
 	switch {
 	case m.local:
-		s, _ := e.slots.get(m.Offer)
+		s, _ := e.tokens.Get(m.Offer)
 		if s == nil { // given up, which broke the Channel
 			e.freeMessage(m)
 			e.Finish(r, ch.Broken())
@@ -90,10 +90,8 @@ func (ch *Channel) pair(r *Request, m *Kept) {
 	case m.Kind == transport.RTS:
 		ch.ask(r, m)
 		e.freeMessage(m)
-	case m.ready:
-		ch.consume(r, m)
 	default:
-		r.Stage, m.taken = payload.Filling, r
+		ch.Take(r, m)
 	}
 }
 
@@ -121,7 +119,7 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 		err = r.Store(data)
 	}
 	if m.Kind == transport.Eager && m.Peer != nil && !m.Paid {
-		e.returnCredit(m.Peer, m.Size)
+		e.room.ReturnCredit(m.Peer, m.Size)
 	}
 	e.freeMessage(m)
 	if toDevice {
@@ -140,6 +138,6 @@ func (ch *Channel) ask(r *Request, m *Kept) {
 		return
 	}
 	r.peer, r.Peer = p.Rank, p
-	e.stamp(r)
+	e.Stamp(r)
 	r.Fetch(m.Offer, m.place)
 }

@@ -24,9 +24,13 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Pr
 		if ch.Broken() != nil {
 			return Probed{}, Status{}, ch.Broken()
 		}
-		if m := ch.find(src, tag, take); m != nil {
-			st := Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}
-			return Probed{ch, m}, st, nil
+		n := ch.q.Find(src, tag)
+		if n != nil && take {
+			ch.q.Remove(n)
+		}
+		if n != nil {
+			m := n.Val
+			return Probed{ch, m}, Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}, nil
 		}
 		if err := ch.unreachable(src); err != nil {
 			return Probed{}, Status{}, err
@@ -47,17 +51,6 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Pr
 			tested = true
 		}
 	}
-}
-
-func (ch *Channel) find(src, tag int, take bool) *Kept {
-	look := ch.q.Find
-	if take {
-		look = ch.q.Take
-	}
-	if n := look(src, tag); n != nil {
-		return n.Val
-	}
-	return nil
 }
 
 // watch waits until an unexpected message arrives, or ch breaks.

@@ -166,7 +166,7 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 	runConfig(t, 4, late, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		switch ch.Rank() {
 		case 1:
-			made := e.OpenNew(members, counters)
+			made := e.OpenAs(liveness.NextID(members[0], counters[0]), members, counters)
 			if _, err := made.Recv(ctx, 1, 0, mem.Buffer{}); !errors.Is(err, liveness.ErrRevoked) {
 				return fmt.Errorf("got %v, want that rank 2 has withdrawn", err)
 			}
@@ -177,7 +177,7 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 		case 2:
 			e.Live.Withdraw(counters[1], liveness.Reason{Cause: "was eaten"})
 		case 3:
-			made := e.OpenNew(members, counters)
+			made := e.OpenAs(liveness.NextID(members[0], counters[0]), members, counters)
 			defer made.Close()
 			if _, err := ch.Recv(ctx, 1, 0, mem.Buffer{}); err != nil {
 				return err

@@ -133,7 +133,7 @@ func (e *Engine) Finish(r *Request, err error) {
 	}
 	ended := r.End(r.err)
 	if r.Token != 0 {
-		e.slots.release(r.Token)
+		e.tokens.Release(r.Token)
 		r.Token = 0
 	}
 	if !ended {
@@ -180,7 +180,7 @@ func (r *Request) begin(ch *Channel, s payload.Stage, b mem.Buffer, peer world.R
 // CopyBegins implements payload.Owner.
 func (r *Request) CopyBegins() {
 	r.ch.copies.Add(1)
-	r.ch.Engine.stamp(r) // so that r is found when the Channel breaks
+	r.ch.Engine.Stamp(r) // so that r is found when the Channel breaks
 }
 
 // CopyEnds implements payload.Owner. If a peer waits in vain, the communicator breaks.
@@ -193,10 +193,10 @@ func (r *Request) CopyEnds(err error, stranded bool) {
 	}
 }
 
-// stamp gives r a token.
-func (e *Engine) stamp(r *Request) uint64 {
+// Stamp gives r a token, by which frames and transports name r, and returns it.
+func (e *Engine) Stamp(r *Request) uint64 {
 	if r.Token == 0 {
-		r.Token = e.slots.take(r, nil)
+		r.Token = e.tokens.Take(r, nil)
 	}
 	return r.Token
 }
@@ -402,7 +402,7 @@ func (ch *Channel) StartOnDevice(p *peers.Peer, b mem.Buffer, start func(token u
 	r.begin(ch, payload.Leaving, b, p.Rank, 0)
 	r.Await(p)
 	h := r.handle()
-	if !start(e.stamp(r)) {
+	if !start(e.Stamp(r)) {
 		e.Finish(r, nil)
 		e.take(h)
 		return Handle{}, nil

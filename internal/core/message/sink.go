@@ -21,7 +21,7 @@ var (
 
 // Arrive implements transport.Sink.
 func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint64) {
-	p := e.peers.Peer(from)
+	p := e.Peers.Peer(from)
 	switch h.Kind {
 	case transport.Credit:
 		e.credited(p, h)
@@ -30,9 +30,13 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.cleared(p, h)
 		return mem.Buffer{}, 0
 	case transport.Data:
-		return e.data(p, h)
+		r, _ := e.tokens.Get(h.A)
+		if r == nil || r.Peer != p || !r.Expects(h.Len) {
+			return mem.Buffer{}, 0 // its receive has ended
+		}
+		return e.fill(r, int(h.Len))
 	case transport.Done:
-		if r, _ := e.slots.get(h.A); r != nil && r.MayBeReached(p) {
+		if r, _ := e.tokens.Get(h.A); r != nil && r.MayBeReached(p) {
 			e.Finish(r, nil)
 		}
 		return mem.Buffer{}, 0
@@ -64,7 +68,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= peers.Budget { // for a broken or closed communicator
-		e.returnCredit(p, int(h.Len))
+		e.room.ReturnCredit(p, int(h.Len))
 	}
 	e.Live.AnswerEnd(p, h)
 	return mem.Buffer{}, 0
@@ -75,7 +79,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 	switch h.Kind {
 	case transport.Eager:
 	case transport.Data:
-		return e.takeData(e.peers.Peer(from), h, data)
+		return e.takeData(e.Peers.Peer(from), h, data)
 	default:
 		return false
 	}
@@ -91,10 +95,10 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 	if n == nil {
 		return false
 	}
-	r, p := n.Val, e.peers.Peer(from)
+	r, p := n.Val, e.Peers.Peer(from)
 	r.peer, r.Peer = from, p
 	r.matched(src, int(h.Tag), len(data), mem.Type(h.Flags))
-	e.returnCredit(p, len(data))
+	e.room.ReturnCredit(p, len(data))
 	if r.ToDevice(len(data)) {
 		copied := e.Mover.Scratch.Get(len(data))
 		r.StoreEager(copied, copy(copied, data))
@@ -106,7 +110,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 
 // takeData takes a Data frame that is unpacked.
 func (e *Engine) takeData(p *peers.Peer, h *transport.Header, data []byte) bool {
-	r, _ := e.slots.get(h.A)
+	r, _ := e.tokens.Get(h.A)
 	if r == nil || r.Peer != p || !r.Buf.IsScattered() || !r.Expects(h.Len) {
 		return false
 	}
@@ -152,7 +156,7 @@ func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.B
 	}
 	if h.Kind == transport.RTS {
 		m.Size, m.Offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
-		m.Type, m.short = mem.Type(h.Flags&^transport.Short), h.Flags&transport.Short != 0 && m.Size <= maxKept/16
+		m.Type, m.short = mem.Type(h.Flags&^transport.Short), h.Flags&transport.Short != 0 && m.Size <= peers.MaxKept/16
 	}
 	if ch == nil {
 		e.early[h.Comm] = append(e.early[h.Comm], m) // payload is within the sender's credit
@@ -202,7 +206,7 @@ func (ch *Channel) receiver(m *Kept) *Request {
 	r := n.Val
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
 	r.peer, r.Peer = m.Peer.Rank, m.Peer
-	ch.Engine.returnCredit(m.Peer, m.Size)
+	ch.Engine.room.ReturnCredit(m.Peer, m.Size)
 	return r
 }
 
@@ -213,12 +217,12 @@ func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 		e.Finish(r, nil)
 		return mem.Buffer{}, 0
 	}
-	return w, e.stamp(r)
+	return w, e.Stamp(r)
 }
 
 // Filled implements transport.Sink.
 func (e *Engine) Filled(token uint64) mem.Buffer {
-	r, m := e.slots.get(token)
+	r, m := e.tokens.Get(token)
 	switch {
 	case r != nil && r.Stage == payload.Filling:
 		w, done, err := r.Filled()
@@ -227,7 +231,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 		}
 		return w
 	case m != nil:
-		e.slots.release(m.token)
+		e.tokens.Release(m.token)
 		m.token, m.ready = 0, true
 		switch {
 		case m.Kind == transport.Revoke:
@@ -243,7 +247,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 // cleared handles a CTS frame, which asks for the payload of a message, or for more of the
 // payload.
 func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
-	r, _ := e.slots.get(h.A)
+	r, _ := e.tokens.Get(h.A)
 	if r == nil || r.Stage != payload.Announced || r.Peer != p {
 		return // withdrawn in the meantime
 	}
@@ -255,15 +259,6 @@ func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 	}
 }
 
-// data handles a Data frame, with payload that a CTS has asked for.
-func (e *Engine) data(p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
-	r, _ := e.slots.get(h.A)
-	if r == nil || r.Peer != p || !r.Expects(h.Len) {
-		return mem.Buffer{}, 0 // its receive has ended
-	}
-	return e.fill(r, int(h.Len))
-}
-
 // Lost implements transport.Sink.
 func (e *Engine) Lost(rank world.Rank, err error) { e.Live.TransportLost(rank, err) }
 
@@ -272,7 +267,7 @@ func (e *Engine) Silent(rank world.Rank) { e.Live.Inquire(rank) }
 
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
-	r, _ := e.slots.get(token)
+	r, _ := e.tokens.Get(token)
 	if r == nil {
 		return
 	}
@@ -288,7 +283,7 @@ func (e *Engine) Sent(token uint64, err error) {
 func (e *Engine) stopped(token uint64, r *Request, err error) {
 	p := r.Peer
 	suspected := e.Live.Suspected(p.Rank, err)
-	if still, _ := e.slots.get(token); still == nil {
+	if still, _ := e.tokens.Get(token); still == nil {
 		return // the launcher had news that ended r
 	}
 	switch {

@@ -15,9 +15,6 @@ import (
 // arrival, and a message that its sender announces for want of credit is fetched at once. Then
 // the sender waits until its messages are received.
 
-// maxKept is the most memory that the unexpected messages of a peer take here.
-const maxKept = 64 << 20
-
 // A Kept message is a message that has arrived, at least in part, without a receive.
 type Kept struct {
 	node  match.Message[Kept]
@@ -65,9 +62,14 @@ func (e *Engine) freeMessage(m *Kept) {
 		e.Mover.Scratch.Put(m.data)
 	}
 	if m.token != 0 {
-		e.slots.release(m.token)
+		e.tokens.Release(m.token)
 	}
-	e.release(m)
+	if m.refused {
+		e.refused--
+	}
+	if m.kept {
+		e.room.Release(m.Peer, m.Size)
+	}
 	*m = Kept{}
 	e.messages = append(e.messages, m)
 }
@@ -75,57 +77,30 @@ func (e *Engine) freeMessage(m *Kept) {
 // hold gives m scratch memory for its payload and returns this memory as the window.
 func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
 	if m.Kind == transport.Eager && e.KeepPaid(m) {
-		e.returnCredit(m.Peer, m.Size)
+		e.room.ReturnCredit(m.Peer, m.Size)
 	}
 	if m.Size == 0 {
 		m.ready = true
 		return mem.Buffer{}, 0
 	}
 	m.data = e.Mover.Scratch.Get(m.Size)
-	m.token = e.slots.take(nil, m)
+	m.token = e.tokens.Take(nil, m)
 	return mem.Bytes(m.data), m.token
 }
 
-// keep counts the memory that an unexpected message takes.
-func (e *Engine) keep(m *Kept) {
-	m.kept = true
-	m.Peer.Unexpected.Messages++
-	m.Peer.Unexpected.Cost += peers.Cost(m.Size)
-	e.kept += peers.Cost(m.Size)
-}
-
-// KeepPaid is keep for a message that has taken credit. paid reports whether there is memory for
-// more, so that the credit is to be returned at once.
+// KeepPaid counts the memory of a kept message that has taken credit. The result reports whether
+// there is memory for more, so that the credit is to be returned at once.
 func (e *Engine) KeepPaid(m *Kept) bool {
-	m.Paid = e.hasRoom(m)
-	e.keep(m)
+	m.Paid, m.kept = e.room.Has(m.Peer, m.Size), true
+	e.room.Keep(m.Peer, m.Size)
 	return m.Paid
-}
-
-// release undoes keep, if m is kept.
-func (e *Engine) release(m *Kept) {
-	if m.refused {
-		e.refused--
-	}
-	if m.kept {
-		m.Peer.Unexpected.Messages--
-		m.Peer.Unexpected.Cost -= peers.Cost(m.Size)
-		e.kept -= peers.Cost(m.Size)
-		e.released += peers.Cost(m.Size)
-	}
-}
-
-// hasRoom reports whether there is memory for m beyond the memory for the sender's credit.
-func (e *Engine) hasRoom(m *Kept) bool {
-	n, most := peers.Cost(m.Size), e.cfg.Unexpected
-	return m.Peer.Unexpected.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
 // keepOffered fetches a short message that no receive has matched, or notifies its sender that
 // there is no memory.
 func (ch *Channel) keepOffered(m *Kept) {
 	e := ch.Engine
-	if e.hasRoom(m) {
+	if e.room.Has(m.Peer, m.Size) {
 		ch.fetch(m)
 		return
 	}
@@ -146,12 +121,12 @@ func (ch *Channel) fetch(m *Kept) {
 		m.refused = false
 		e.refused--
 	}
-	e.keep(m)
-	m.Kind, m.Paid, m.ready, m.data = transport.Eager, true, false, e.Mover.Scratch.Get(m.Size)
+	e.room.Keep(m.Peer, m.Size)
+	m.Kind, m.kept, m.Paid, m.ready, m.data = transport.Eager, true, true, false, e.Mover.Scratch.Get(m.Size)
 	r := e.newRequest()
 	r.begin(ch, payload.Filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
 	r.Peer, r.Size, r.keeps, m.fetch = m.Peer, m.Size, m, r
-	e.stamp(r)
+	e.Stamp(r)
 	r.Request(m.Offer)
 }
 
@@ -193,7 +168,7 @@ const retryAfter = 1 << 20
 
 // fetchRefused fetches messages for which there is memory now.
 func (e *Engine) fetchRefused() {
-	e.released = 0
+	e.room.Released = 0
 	for _, ch := range e.channels {
 		for n := range ch.q.Arrived() {
 			if n.Val.refused {

@@ -18,7 +18,7 @@ import (
 	"gompi/transport"
 )
 
-// manyMessages is what takes more than a peer's credit, and less than maxKept.
+// manyMessages is what takes more than a peer's credit, and less than MaxKept.
 const manyMessages = 50_000
 
 // Messages that nobody has received yet do not hold up one that is waited for, as programs expect

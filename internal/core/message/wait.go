@@ -81,7 +81,7 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 // their receives; 0 for other waits.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.Stage == payload.Announced {
-		return int64(w.e.peers.Peer(r.peer).Unexpected.AtPeer)
+		return int64(w.e.Peers.Peer(r.peer).Unexpected.AtPeer)
 	}
 	return 0
 }
@@ -90,14 +90,14 @@ var _ progress.Source = (*Engine)(nil)
 
 // Poll implements progress.Source.
 func (e *Engine) Poll(hint world.Rank) int {
-	n := e.peers.Poll(hint)
+	n := e.Peers.Poll(hint)
 	if e.Live.Pending() {
 		n += e.Live.HandleEvents()
 	}
 	if e.Live.Asking() {
 		n += e.Live.Decide()
 	}
-	if e.released >= retryAfter && e.refused > 0 {
+	if e.room.Released >= retryAfter && e.refused > 0 {
 		e.fetchRefused()
 	}
 	return n + e.Progress.LookAtFlags()
@@ -105,7 +105,7 @@ func (e *Engine) Poll(hint world.Rank) int {
 
 // Arm implements progress.Source.
 func (e *Engine) Arm() bool {
-	if !e.peers.Arm() {
+	if !e.Peers.Arm() {
 		return false
 	}
 	if e.Live.Pending() || e.Progress.LookAtFlags() > 0 {
@@ -116,11 +116,11 @@ func (e *Engine) Arm() bool {
 }
 
 // Pending implements progress.Source.
-func (e *Engine) Pending() bool { return e.Live.Asking() || e.peers.Pending() }
+func (e *Engine) Pending() bool { return e.Live.Asking() || e.Peers.Pending() }
 
 // Deadline implements progress.Source.
 func (e *Engine) Deadline() (d time.Duration) {
-	d = e.peers.Deadline()
+	d = e.Peers.Deadline()
 	if n := e.Live.Deadline(); n > 0 && (d == 0 || n < d) {
 		d = n
 	}
@@ -141,7 +141,7 @@ func (e *Engine) Stalled() {
 // ExitPolling is progress.Exit for blocking calls: if a transport has frames to send, the call
 // itself polls once, which costs less than waking another goroutine.
 func (e *Engine) ExitPolling() {
-	if !e.Progress.Driven() && e.peers.Pending() {
+	if !e.Progress.Driven() && e.Peers.Pending() {
 		e.Poll(world.None)
 	}
 	e.Progress.Exit()
@@ -166,7 +166,7 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	if most == 0 || r.peer < 0 || e.Progress.Polled() {
 		return false
 	}
-	p := e.peers.Peer(r.peer)
+	p := e.Peers.Peer(r.peer)
 	if !p.Connected() {
 		return false
 	}
@@ -179,13 +179,6 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 		}
 	}
 	return false
-}
-
-// SetSpinPolicy sets how a driver waits before sleeping: see progress.SetSpin.
-func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
-	e.Progress.Lock()
-	defer e.Progress.Unlock()
-	e.Progress.SetSpin(spin, yields, fits, recheck, every)
 }
 
 // outstanding counts r as under way, so that a goroutine drives until r is done. Receives without

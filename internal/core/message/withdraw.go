@@ -101,7 +101,7 @@ func (e *Engine) withdrawOffer(p *peers.Peer, h *transport.Header) {
 
 // offerWithdrawn handles a Withdrawn frame.
 func (e *Engine) offerWithdrawn(p *peers.Peer, h *transport.Header) {
-	if r, _ := e.slots.get(h.A); r != nil && r.Peer == p && r.Stage == payload.Announced && r.withdrawn != nil {
+	if r, _ := e.tokens.Get(h.A); r != nil && r.Peer == p && r.Stage == payload.Announced && r.withdrawn != nil {
 		e.Finish(r, r.withdrawn)
 	}
 }

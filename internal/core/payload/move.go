@@ -123,6 +123,11 @@ func (m *Move) HalfWay() bool {
 	return m.Peer != nil && (m.Stage == Announced || m.Stage == Filling || m.Stage == Fetching)
 }
 
+// Waits reports whether m needs something of p.
+func (m *Move) Waits(p *peers.Peer) bool {
+	return m.Peer == p && (m.Stage == Posted || m.Stage == Queued || m.Stage == Announced || m.Stage == Filling)
+}
+
 // Asked reports whether the receiver of m has asked for payload.
 func (m *Move) Asked() bool { return m.asked > 0 }
 

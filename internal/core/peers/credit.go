@@ -1,6 +1,9 @@
 package peers
 
-import "gompi/internal/mem"
+import (
+	"gompi/internal/mem"
+	"gompi/transport"
+)
 
 // Limits of eager messages. They are the same on all ranks.
 const (
@@ -14,6 +17,12 @@ const (
 	//
 	//c:const GOMPI_COST_
 	recordSize = 256
+
+	// leastCredit is the credit for point-to-point messages in the largest jobs: three messages of
+	// 64 KiB.
+	leastCredit = 256 << 10
+	// MaxKept is the most memory that the unexpected messages of a peer take here.
+	MaxKept = 64 << 20
 )
 
 // Cost is the memory that an unexpected message with a payload of n bytes takes.
@@ -62,4 +71,46 @@ type Unexpected struct {
 	Cost     int
 	Reported int // Messages when the peer was last notified that there is no memory for more
 	AtPeer   int // messages that the peer keeps, as reported to this rank
+}
+
+// A Room is the memory for the unexpected messages of all peers.
+type Room struct {
+	Credit   int        // of each peer for point-to-point messages
+	Released int        // cost of messages that are kept no more
+	most     func() int // the memory beyond the peers' credit; nil if only the bound for each peer applies
+	kept     int        // cost of unexpected messages
+}
+
+// NewRoom returns the Room of a rank in a job of ranks. The credits of all ranks together are at
+// most MaxKept, unless leastCredit each is more.
+func NewRoom(ranks int, most func() int) Room {
+	return Room{Credit: min(Budget, max(MaxKept/ranks, leastCredit)), most: most}
+}
+
+// Has reports whether there is memory for a message of n bytes beyond the memory for p's credit.
+func (r *Room) Has(p *Peer, n int) bool {
+	return p.Unexpected.Cost+Cost(n) <= MaxKept-r.Credit && (r.most == nil || r.kept+Cost(n) <= r.most())
+}
+
+// Keep counts the memory that an unexpected message of n bytes takes.
+func (r *Room) Keep(p *Peer, n int) {
+	p.Unexpected.Messages++
+	p.Unexpected.Cost += Cost(n)
+	r.kept += Cost(n)
+}
+
+// Release undoes Keep.
+func (r *Room) Release(p *Peer, n int) {
+	p.Unexpected.Messages--
+	p.Unexpected.Cost -= Cost(n)
+	r.kept -= Cost(n)
+	r.Released += Cost(n)
+}
+
+// ReturnCredit notes that the memory of an eager message of n bytes from p was released. It sends
+// the credit once a quarter of p's credit is owed.
+func (r *Room) ReturnCredit(p *Peer, n int) {
+	if p.Credit.Owe(Cost(n)) >= r.Credit/4 && p.Reachable() {
+		p.SendHeader(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
+	}
 }

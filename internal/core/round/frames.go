@@ -105,7 +105,8 @@ func (rd *Round) offered(m *message.Kept) {
 	}
 	l.posted.Pop()
 	if rd.fits(r, m) {
-		rd.ch.AcceptOffer(r, m)
+		rd.ch.Engine.Stamp(r)
+		r.Request(m.Offer)
 	}
 }
 

@@ -145,7 +145,8 @@ func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 	if r == nil {
 		return
 	}
-	r.Expect(c)
+	r.Stage = payload.Posted
+	r.Combine(c)
 	rd.wait.Hint = l.p.Rank
 	l.posted.Push(r)
 	switch {

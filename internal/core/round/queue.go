@@ -2,9 +2,11 @@ package round
 
 import (
 	"gompi/internal/core/message"
+	"gompi/internal/core/payload"
 	"gompi/internal/core/peers"
 	"gompi/internal/core/shmsync"
 	"gompi/internal/fifo"
+	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -72,12 +74,15 @@ func (l *peerQueue) pump() {
 		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq,
 			Tag: rd.digested()})
 		if offered || !r.Buf.IsHost() { // the message then goes as after an RTS
-			h.Kind = transport.Offer
-			rd.ch.Offer(r, h)
+			r.Stage = payload.Announced
+			h.Kind, h.A, h.B = transport.Offer, uint64(r.Size), rd.ch.Engine.Stamp(r)
+			l.p.Post(h, mem.Buffer{}, 0)
 			continue
 		}
-		h.A, h.B = rd.call.A, rd.call.B
-		rd.ch.SendFrame(r, h)
+		h.A, h.B, r.Stage = rd.call.A, rd.call.B, payload.Leaving
+		if rd.ch.Engine.Give(r, h) {
+			rd.ch.Engine.Finish(r, nil)
+		}
 	}
 }
 
