@@ -225,7 +225,7 @@ var functions = [...]function{
 	{"MPI_Comm_idup", callCommIdup, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_idup_with_info", callCommIdupWithInfo, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_create", callCommCreate, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Comm_create_group", callCommCreateGroup, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_create_group", callCommCreateGroup, byComm, 0, (*Args).checkCommIntra, 0},
 	{"MPI_Comm_create_from_group", callCommCreateFromGroup, byGroup, 0, (*Args).checkGroup, 0},
 	{"MPI_Comm_split", callCommSplit, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_split_type", callCommSplitType, byComm, 0, (*Args).checkComm, 0},
@@ -234,11 +234,11 @@ var functions = [...]function{
 	{"MPI_Comm_disconnect", callCommDisconnect, byNone, 0, nil, 0},
 	{"MPI_Comm_group", callCommGroup, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_test_inter", callCommTestInter, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Comm_remote_size", callCommRemoteSize, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Comm_remote_group", callCommRemoteGroup, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Intercomm_create", callIntercommCreate, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Comm_remote_size", callCommRemoteSize, byComm, 0, (*Args).checkCommInter, 0},
+	{"MPI_Comm_remote_group", callCommRemoteGroup, byComm, 0, (*Args).checkCommInter, 0},
+	{"MPI_Intercomm_create", callIntercommCreate, byComm, 0, (*Args).checkCommIntra, 0},
 	{"MPI_Intercomm_create_from_groups", callIntercommCreateFromGroups, byGroup, 0, (*Args).checkGroup, 0},
-	{"MPI_Intercomm_merge", callIntercommMerge, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Intercomm_merge", callIntercommMerge, byComm, 0, (*Args).checkCommInter, 0},
 	{"MPI_Comm_set_name", callCommSetName, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_get_name", callCommGetName, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Comm_set_info", callCommSetInfo, byComm, 0, (*Args).checkComm, 0},
@@ -268,25 +268,25 @@ var functions = [...]function{
 	{"MPI_Type_set_attr", callTypeSetAttr, byNone, 0, (*Args).checkDatatype, 0},
 	{"MPI_Type_get_attr", callTypeGetAttr, byNone, 0, (*Args).checkDatatype, 0},
 	{"MPI_Type_delete_attr", callTypeDeleteAttr, byNone, 0, (*Args).checkDatatype, 0},
-	{"MPI_Cart_create", callCartCreate, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cart_sub", callCartSub, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cart_get", callCartGet, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cart_coords", callCartCoords, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cart_rank", callCartRank, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cart_shift", callCartShift, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cart_create", callCartCreate, byComm, 0, (*Args).checkCommIntra, 0},
+	{"MPI_Cart_sub", callCartSub, byComm, 0, (*Args).checkCommGrid, 0},
+	{"MPI_Cart_get", callCartGet, byComm, 0, (*Args).checkCommGrid, 0},
+	{"MPI_Cart_coords", callCartCoords, byComm, 0, (*Args).checkCommGrid, 0},
+	{"MPI_Cart_rank", callCartRank, byComm, 0, (*Args).checkCommGrid, 0},
+	{"MPI_Cart_shift", callCartShift, byComm, 0, (*Args).checkCommGrid, 0},
 	{"MPI_Cart_map", callCartMap, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Cartdim_get", callCartdimGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Cartdim_get", callCartdimGet, byComm, 0, (*Args).checkCommGrid, 0},
 	{"MPI_Dims_create", callDimsCreate, byNone, 0, nil, 0},
-	{"MPI_Graph_create", callGraphCreate, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Graph_get", callGraphGet, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_create", callGraphCreate, byComm, 0, (*Args).checkCommIntra, 0},
+	{"MPI_Graph_get", callGraphGet, byComm, 0, (*Args).checkCommGraph, 0},
 	{"MPI_Graph_map", callGraphMap, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Graph_neighbors", callGraphNeighbors, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Graph_neighbors_count", callGraphNeighborsCount, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Graphdims_get", callGraphdimsGet, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Dist_graph_create", callDistGraphCreate, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Dist_graph_create_adjacent", callDistGraphCreateAdjacent, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Dist_graph_neighbors", callDistGraphNeighbors, byComm, 0, (*Args).checkComm, 0},
-	{"MPI_Dist_graph_neighbors_count", callDistGraphNeighborsCount, byComm, 0, (*Args).checkComm, 0},
+	{"MPI_Graph_neighbors", callGraphNeighbors, byComm, 0, (*Args).checkCommGraph, 0},
+	{"MPI_Graph_neighbors_count", callGraphNeighborsCount, byComm, 0, (*Args).checkCommGraph, 0},
+	{"MPI_Graphdims_get", callGraphdimsGet, byComm, 0, (*Args).checkCommGraph, 0},
+	{"MPI_Dist_graph_create", callDistGraphCreate, byComm, 0, (*Args).checkCommIntra, 0},
+	{"MPI_Dist_graph_create_adjacent", callDistGraphCreateAdjacent, byComm, 0, (*Args).checkCommIntra, 0},
+	{"MPI_Dist_graph_neighbors", callDistGraphNeighbors, byComm, 0, (*Args).checkCommDistGraph, 0},
+	{"MPI_Dist_graph_neighbors_count", callDistGraphNeighborsCount, byComm, 0, (*Args).checkCommDistGraph, 0},
 	{"MPI_Topo_test", callTopoTest, byComm, 0, (*Args).checkComm, 0},
 	{"MPI_Session_init", callSessionInit, byErrhandler, 1, nil, 0},
 	{"MPI_Session_finalize", callSessionFinalize, bySession, 0, nil, 0},
@@ -300,13 +300,13 @@ var functions = [...]function{
 	{"MPI_Session_get_errhandler", callSessionGetErrhandler, bySession, 0, (*Args).checkSession, 0},
 	{"MPI_Session_call_errhandler", callSessionCallErrhandler, bySession, 0, (*Args).checkSession, 0},
 	{"MPI_Group_from_session_pset", callGroupFromSessionPset, bySession, 0, (*Args).checkSession, 0},
-	{"MPI_Win_create", callWinCreate, byComm, 4, (*Args).checkComm, 4},
-	{"MPI_Win_allocate", callWinAllocate, byComm, 3, (*Args).checkComm, 3},
-	{"MPI_Win_allocate_shared", callWinAllocateShared, byComm, 3, (*Args).checkComm, 3},
+	{"MPI_Win_create", callWinCreate, byComm, 4, (*Args).checkCommIntra, 4},
+	{"MPI_Win_allocate", callWinAllocate, byComm, 3, (*Args).checkCommIntra, 3},
+	{"MPI_Win_allocate_shared", callWinAllocateShared, byComm, 3, (*Args).checkCommIntra, 3},
 	{"MPI_Win_shared_query", callWinSharedQuery, byWin, 0, (*Args).checkWin, 0},
-	{"MPI_Win_create_dynamic", callWinCreateDynamic, byComm, 1, (*Args).checkComm, 1},
-	{"MPI_Win_attach", callWinAttach, byWin, 0, (*Args).checkWin, 0},
-	{"MPI_Win_detach", callWinDetach, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_create_dynamic", callWinCreateDynamic, byComm, 1, (*Args).checkCommIntra, 1},
+	{"MPI_Win_attach", callWinAttach, byWin, 0, (*Args).checkWinDynamic, 0},
+	{"MPI_Win_detach", callWinDetach, byWin, 0, (*Args).checkWinDynamic, 0},
 	{"MPI_Win_free", callWinFree, byWin, 0, nil, 0},
 	{"MPI_Win_get_group", callWinGetGroup, byWin, 0, (*Args).checkWin, 0},
 	{"MPI_Win_set_info", callWinSetInfo, byWin, 0, (*Args).checkWin, 0},
@@ -336,18 +336,18 @@ var functions = [...]function{
 	{"MPI_Win_start", callWinStart, byWin, 2, (*Args).checkWin, 2},
 	{"MPI_Win_complete", callWinComplete, byWin, 0, (*Args).checkWin, 0},
 	{"MPI_Win_post", callWinPost, byWin, 2, (*Args).checkWin, 2},
-	{"MPI_Win_wait", callWinWait, byWin, 0, (*Args).checkWin, 0},
-	{"MPI_Win_test", callWinTest, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_wait", callWinWait, byWin, 0, (*Args).checkWinPosted, 0},
+	{"MPI_Win_test", callWinTest, byWin, 0, (*Args).checkWinPosted, 0},
 	{"MPI_Win_lock", callWinLock, byWin, 3, (*Args).checkWin, 3},
 	{"MPI_Win_unlock", callWinUnlock, byWin, 1, (*Args).checkWin, 1},
 	{"MPI_Win_lock_all", callWinLockAll, byWin, 1, (*Args).checkWin, 1},
 	{"MPI_Win_unlock_all", callWinUnlockAll, byWin, 0, (*Args).checkWin, 0},
 	{"MPI_Win_flush", callWinFlush, byWin, 1, (*Args).checkWin, 1},
-	{"MPI_Win_flush_all", callWinFlushAll, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_flush_all", callWinFlushAll, byWin, 0, (*Args).checkWinAnyLocked, 0},
 	{"MPI_Win_flush_local", callWinFlushLocal, byWin, 1, (*Args).checkWin, 1},
-	{"MPI_Win_flush_local_all", callWinFlushLocalAll, byWin, 0, (*Args).checkWin, 0},
+	{"MPI_Win_flush_local_all", callWinFlushLocalAll, byWin, 0, (*Args).checkWinAnyLocked, 0},
 	{"MPI_Win_sync", callWinSync, byWin, 0, (*Args).checkWin, 0},
-	{"MPI_File_open", callFileOpen, byNoFile, 0, (*Args).checkComm, 0},
+	{"MPI_File_open", callFileOpen, byNoFile, 0, (*Args).checkCommIntra, 0},
 	{"MPI_File_close", callFileClose, byFile, 0, nil, 0},
 	{"MPI_File_delete", callFileDelete, byNoFile, 0, nil, 0},
 	{"MPI_File_set_size", callFileSetSize, byFile, 0, (*Args).checkFile, 0},
@@ -363,11 +363,11 @@ var functions = [...]function{
 	{"MPI_File_set_atomicity", callFileSetAtomicity, byFile, 0, (*Args).checkFile, 0},
 	{"MPI_File_get_atomicity", callFileGetAtomicity, byFile, 0, (*Args).checkFile, 0},
 	{"MPI_File_sync", callFileSync, byFile, 0, (*Args).checkFile, 0},
-	{"MPI_File_seek", callFileSeek, byFile, 0, (*Args).checkFile, 0},
-	{"MPI_File_get_position", callFileGetPosition, byFile, 0, (*Args).checkFile, 0},
-	{"MPI_File_get_byte_offset", callFileGetByteOffset, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_seek", callFileSeek, byFile, 0, (*Args).checkFilePositions, 0},
+	{"MPI_File_get_position", callFileGetPosition, byFile, 0, (*Args).checkFilePositions, 0},
+	{"MPI_File_get_byte_offset", callFileGetByteOffset, byFile, 0, (*Args).checkFilePositions, 0},
 	{"MPI_File_seek_shared", callFileSeekShared, byFile, 0, (*Args).checkFile, 0},
-	{"MPI_File_get_position_shared", callFileGetPositionShared, byFile, 0, (*Args).checkFile, 0},
+	{"MPI_File_get_position_shared", callFileGetPositionShared, byFile, 0, (*Args).checkFilePositions, 0},
 	{"MPI_File_read_at", callFileReadAt, byFile, 0, (*Args).checkFile, 0},
 	{"MPI_File_read_at_all", callFileReadAtAll, byFile, 0, (*Args).checkFile, 0},
 	{"MPI_File_read", callFileRead, byFile, 0, (*Args).checkFile, 0},
@@ -2763,15 +2763,43 @@ func callInfoGetNthkey(a *Args) error {
 	return infos.InfoGetNthkey(a.info(0), a.int(1), a.text(2))
 }
 
-func (a *Args) comm(i int) *comms.Comm { return comms.Registry.Find(abi.Handle(a[i])) }
-
 func (a *Args) checkComm(i int) error { return a.comm(i).Check() }
+
+func (a *Args) checkCommDistGraph(i int) error { return a.comm(i).CheckDistGraph() }
+
+func (a *Args) checkCommGraph(i int) error { return a.comm(i).CheckGraph() }
+
+func (a *Args) checkCommGrid(i int) error { return a.comm(i).CheckGrid() }
+
+func (a *Args) checkCommInter(i int) error { return a.comm(i).CheckInter() }
+
+func (a *Args) checkCommIntra(i int) error { return a.comm(i).CheckIntra() }
+
+func (a *Args) checkDatatype(i int) error { return a.datatype(i).Check() }
+
+func (a *Args) checkFile(i int) error { return a.file(i).Check() }
+
+func (a *Args) checkFilePositions(i int) error { return a.file(i).CheckPositions() }
+
+func (a *Args) checkGroup(i int) error { return a.group(i).Check() }
+
+func (a *Args) checkInfo(i int) error { return a.info(i).Check() }
+
+func (a *Args) checkSession(i int) error { return a.session(i).Check() }
+
+func (a *Args) checkWin(i int) error { return a.win(i).Check() }
+
+func (a *Args) checkWinAnyLocked(i int) error { return a.win(i).CheckAnyLocked() }
+
+func (a *Args) checkWinDynamic(i int) error { return a.win(i).CheckDynamic() }
+
+func (a *Args) checkWinPosted(i int) error { return a.win(i).CheckPosted() }
+
+func (a *Args) comm(i int) *comms.Comm { return comms.Registry.Find(abi.Handle(a[i])) }
 
 func (a *Args) setComm(i int, x *comms.Comm) { a.setHandle(i, comms.Registry.HandleOf(x)) }
 
 func (a *Args) datatype(i int) *dtypes.Datatype { return dtypes.Registry.Find(abi.Handle(a[i])) }
-
-func (a *Args) checkDatatype(i int) error { return a.datatype(i).Check() }
 
 func (a *Args) setDatatype(i int, x *dtypes.Datatype) { a.setHandle(i, dtypes.Registry.HandleOf(x)) }
 
@@ -2780,8 +2808,6 @@ func (a *Args) op(i int) *ops.Op { return ops.Registry.Find(abi.Handle(a[i])) }
 func (a *Args) setOp(i int, x *ops.Op) { a.setHandle(i, ops.Registry.HandleOf(x)) }
 
 func (a *Args) group(i int) *comms.Group { return comms.Groups.Find(abi.Handle(a[i])) }
-
-func (a *Args) checkGroup(i int) error { return a.group(i).Check() }
 
 func (a *Args) setGroup(i int, x *comms.Group) { a.setHandle(i, comms.Groups.HandleOf(x)) }
 
@@ -2797,24 +2823,16 @@ func (a *Args) setErrhandler(i int, x *errs.Errhandler) { a.setHandle(i, errs.Ha
 
 func (a *Args) info(i int) *infos.Info { return infos.Registry.Find(abi.Handle(a[i])) }
 
-func (a *Args) checkInfo(i int) error { return a.info(i).Check() }
-
 func (a *Args) setInfo(i int, x *infos.Info) { a.setHandle(i, infos.Registry.HandleOf(x)) }
 
 func (a *Args) session(i int) *comms.Session { return comms.Sessions.Find(abi.Handle(a[i])) }
-
-func (a *Args) checkSession(i int) error { return a.session(i).Check() }
 
 func (a *Args) setSession(i int, x *comms.Session) { a.setHandle(i, comms.Sessions.HandleOf(x)) }
 
 func (a *Args) win(i int) *windows.Win { return windows.Registry.Find(abi.Handle(a[i])) }
 
-func (a *Args) checkWin(i int) error { return a.win(i).Check() }
-
 func (a *Args) setWin(i int, x *windows.Win) { a.setHandle(i, windows.Registry.HandleOf(x)) }
 
 func (a *Args) file(i int) *files.File { return files.Registry.Find(abi.Handle(a[i])) }
-
-func (a *Args) checkFile(i int) error { return a.file(i).Check() }
 
 func (a *Args) setFile(i int, x *files.File) { a.setHandle(i, files.Registry.HandleOf(x)) }

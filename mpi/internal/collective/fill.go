@@ -8,7 +8,6 @@ import (
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/ops"
 )
@@ -82,7 +81,7 @@ func (p *Plan) isRoot(k calls.Kind, root int) (bool, error) {
 	x, rank, size := p.c.Inter, p.c.P2P.Rank(), p.c.P2P.Size()
 	switch {
 	case k == calls.Scan, k == calls.Exscan:
-		return rank == 0, comms.CheckIntra(p.c)
+		return rank == 0, p.c.CheckIntra()
 	case !k.Rooted():
 		return rank == 0, nil
 	case x != nil:

@@ -6,7 +6,6 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/core"
 	"gompi/internal/mem"
-	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/p2p"
@@ -16,7 +15,7 @@ import (
 // and into the program's buffers.
 func (p *Plan) Neighbor(k calls.Kind, a *Args) error {
 	c, row := p.c, &calls.Table[k]
-	if err := comms.CheckIntra(c); err != nil {
+	if err := c.CheckIntra(); err != nil {
 		return err
 	}
 	if c.Topology.Kind == 0 {

@@ -1,7 +1,6 @@
 package comms
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -127,7 +126,7 @@ func (c *Comm) Check() error {
 }
 
 // CheckIntra returns an error for an intercommunicator, too.
-func CheckIntra(c *Comm) error {
+func (c *Comm) CheckIntra() error {
 	if c != nil && c.Inter != nil {
 		return errs.New(errs.Comm, "the communicator is an intercommunicator")
 	}
@@ -260,7 +259,7 @@ func CommCreate(c *Comm, g *Group) (*Comm, error) {
 }
 
 func CommCreateGroup(c *Comm, g *Group, tag int) (*Comm, error) {
-	if err := cmp.Or(CheckIntra(c), g.Check()); err != nil {
+	if err := g.Check(); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(g.Translate(c.group()), c.Rank()) {
@@ -319,16 +318,10 @@ func CommTestInter(c *Comm) (bool, error) {
 }
 
 func CommRemoteSize(c *Comm) (int, error) {
-	if err := checkInter(c); err != nil {
-		return 0, err
-	}
 	return c.Inter.Remote.Size(), nil
 }
 
 func CommRemoteGroup(c *Comm) (*Group, error) {
-	if err := checkInter(c); err != nil {
-		return nil, err
-	}
 	return newGroup(c.Inter.Remote, nil), nil
 }
 

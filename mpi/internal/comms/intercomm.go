@@ -23,18 +23,16 @@ type Inter struct {
 	queue queue // of collectives
 }
 
-func checkInter(c *Comm) error {
-	if c.Inter == nil {
+// CheckInter returns an error unless c is an intercommunicator.
+func (c *Comm) CheckInter() error {
+	if c != nil && c.Inter == nil {
 		return errs.New(errs.Comm, "the communicator is not an intercommunicator")
 	}
-	return nil
+	return c.Check()
 }
 
 // IntercommCreate has the leaders exchange their groups over peer, with tag, and tell their own.
 func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
-	if err := CheckIntra(local); err != nil {
-		return nil, err
-	}
 	if leader < 0 || leader >= local.P2P.Size() {
 		return nil, errs.New(errs.Rank, "the local leader %d is not from 0 to %d", leader, local.P2P.Size()-1)
 	}
@@ -164,9 +162,6 @@ func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, ta
 // IntercommMerge gives the lower ranks to the group that passes false for high or, if both pass the
 // same, to the first group in P2P.
 func IntercommMerge(c *Comm, high bool) (*Comm, error) {
-	if err := checkInter(c); err != nil {
-		return nil, err
-	}
 	first := c.Inter.Local.Size() == c.shift // the local group is
 	var merged *core.Comm
 	err := c.Inter.Do(func(context.Context) error {

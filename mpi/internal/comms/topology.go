@@ -3,6 +3,8 @@ package comms
 import (
 	"gompi/internal/core"
 	"gompi/internal/core/topology"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/errs"
 )
 
 // A Topology defines which ranks of a communicator are neighbors. The zero Topology is none.
@@ -12,6 +14,18 @@ type Topology struct {
 
 	Index, Edges                      []int // of a graph: of all ranks, as MPI_Graph_create gets them
 	SourceWeights, DestinationWeights []int // of a distributed graph, nil if unweighted
+}
+
+// CheckGrid, CheckGraph and CheckDistGraph return an error unless c has that topology.
+func (c *Comm) CheckGrid() error      { return c.checkTopology(abi.CartTopology) }
+func (c *Comm) CheckGraph() error     { return c.checkTopology(abi.GraphTopology) }
+func (c *Comm) CheckDistGraph() error { return c.checkTopology(abi.DistGraphTopology) }
+
+func (c *Comm) checkTopology(kind int) error {
+	if c != nil && c.Topology.Kind != kind {
+		return errs.New(errs.Topology, "the communicator has no such topology")
+	}
+	return c.Check()
 }
 
 // With returns a communicator over t's, nil if t has no neighbors for this rank.

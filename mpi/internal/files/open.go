@@ -13,9 +13,6 @@ import (
 
 // FileOpen is collective. A failure on any rank is a failure on all.
 func FileOpen(c *comms.Comm, name abi.Text, amode int, info *infos.Info) (*File, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	own, err := c.P2P.Dup(comms.In("MPI_File_open"))
 	if err != nil {
 		return nil, err

@@ -142,9 +142,6 @@ func (f *File) seek(v *view, at, offset, whence int) (int, error) {
 const mostOffset = 1 << 61
 
 func FileSeek(f *File, offset, whence int) error {
-	if err := f.checkPositions(); err != nil {
-		return err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, err := f.seek(f.view, f.at, offset, whence)
@@ -154,8 +151,11 @@ func FileSeek(f *File, offset, whence int) error {
 	return err
 }
 
-// checkPositions returns an error if f only has a shared pointer.
-func (f *File) checkPositions() error {
+// CheckPositions returns an error if f is not valid, or only has a shared pointer.
+func (f *File) CheckPositions() error {
+	if err := f.Check(); err != nil {
+		return err
+	}
 	if f.mode.has(sequential) {
 		return errSequential
 	}
@@ -163,17 +163,11 @@ func (f *File) checkPositions() error {
 }
 
 func FileGetPosition(f *File) (int, error) {
-	if err := f.checkPositions(); err != nil {
-		return 0, err
-	}
 	v, at := f.now()
 	return at / v.unit, nil
 }
 
 func FileGetByteOffset(f *File, offset int) (int, error) {
-	if err := f.checkPositions(); err != nil {
-		return 0, err
-	}
 	v, _ := f.now()
 	if err := v.checkOffset(offset); err != nil {
 		return 0, err
@@ -191,7 +185,7 @@ func (v *view) checkOffset(offset int) error {
 // FileSeekShared is collective: the first rank sets the pointer.
 func FileSeekShared(f *File, offset, whence int) error {
 	t := f.all("MPI_File_seek_shared")
-	if err := t.agree(f.checkPositions(), offset, whence); err != nil {
+	if err := t.agree(f.CheckPositions(), offset, whence); err != nil {
 		return err
 	}
 	return t.first(nil, func() error {
@@ -212,9 +206,6 @@ func FileSeekShared(f *File, offset, whence int) error {
 }
 
 func FileGetPositionShared(f *File) (int, error) {
-	if err := f.checkPositions(); err != nil {
-		return 0, err
-	}
 	at, err := f.shared.update(f.name, func(old int) int { return old })
 	v, _ := f.now()
 	return at / v.unit, err

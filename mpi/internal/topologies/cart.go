@@ -42,9 +42,6 @@ func placesOf(dims []int, most int) (int, error) {
 }
 
 func CartCreate(c *comms.Comm, ndims int, dims, periods abi.Array, reorder bool) (*comms.Comm, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	lengths, periodic, err := gridOf(ndims, dims, periods)
 	if err != nil {
 		return nil, err
@@ -57,38 +54,26 @@ func CartCreate(c *comms.Comm, ndims int, dims, periods abi.Array, reorder bool)
 }
 
 func CartSub(c *comms.Comm, remain abi.Array) (*comms.Comm, error) {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return nil, err
-	}
-	keep := make([]bool, len(t.Grid.Dims))
+	keep := make([]bool, len(c.Topology.Grid.Dims))
 	for i, x := range remain.Ints(len(keep)) {
 		keep[i] = x != 0
 	}
-	g, err := t.Sub(comms.In("MPI_Cart_sub"), keep)
+	g, err := c.Topology.Sub(comms.In("MPI_Cart_sub"), keep)
 	return c.With(comms.Topology{Kind: abi.CartTopology, Neighborhood: g}, err)
 }
 
 func CartdimGet(c *comms.Comm) (int, error) {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return 0, err
-	}
-	return len(t.Grid.Dims), nil
+	return len(c.Topology.Grid.Dims), nil
 }
 
 func CartGet(c *comms.Comm, most int, dims, periods, coords abi.Array) error {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return err
-	}
-	if n := len(t.Grid.Dims); most < n {
+	if n := len(c.Topology.Grid.Dims); most < n {
 		return errs.New(errs.Arg, "maxdims is %d: want %d or more", most, n)
 	}
-	dims.Store(most, t.Grid.Dims)
-	coords.Store(most, t.Grid.Coords(c.Rank()))
-	wraps := make([]int, len(t.Grid.Periodic))
-	for i, p := range t.Grid.Periodic {
+	dims.Store(most, c.Topology.Grid.Dims)
+	coords.Store(most, c.Topology.Grid.Coords(c.Rank()))
+	wraps := make([]int, len(c.Topology.Grid.Periodic))
+	for i, p := range c.Topology.Grid.Periodic {
 		if p {
 			wraps[i] = 1
 		}
@@ -98,11 +83,7 @@ func CartGet(c *comms.Comm, most int, dims, periods, coords abi.Array) error {
 }
 
 func CartCoords(c *comms.Comm, rank, most int, coords abi.Array) error {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return err
-	}
-	at := t.Grid.Coords(rank)
+	at := c.Topology.Grid.Coords(rank)
 	switch {
 	case at == nil:
 		return errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, c.P2P.Size()-1)
@@ -114,27 +95,19 @@ func CartCoords(c *comms.Comm, rank, most int, coords abi.Array) error {
 }
 
 func CartRank(c *comms.Comm, coords abi.Array) (int, error) {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return 0, err
-	}
-	at := coords.List(len(t.Grid.Dims))
-	r := t.Grid.RankAt(at)
+	at := coords.List(len(c.Topology.Grid.Dims))
+	r := c.Topology.Grid.RankAt(at)
 	if r == core.ProcNull {
-		return 0, errs.New(errs.Arg, "%v is outside the grid %v", at, t.Grid.Dims)
+		return 0, errs.New(errs.Arg, "%v is outside the grid %v", at, c.Topology.Grid.Dims)
 	}
 	return r, nil
 }
 
 func CartShift(c *comms.Comm, dim, by int) (source, destination int, err error) {
-	t, err := topologyOf(c, abi.CartTopology)
-	if err != nil {
-		return 0, 0, err
-	}
-	if n := len(t.Grid.Dims); dim < 0 || dim >= n {
+	if n := len(c.Topology.Grid.Dims); dim < 0 || dim >= n {
 		return 0, 0, errs.New(errs.Dims, "dimension %d is not from 0 to %d", dim, n-1)
 	}
-	return neighborOf(t.Grid.Shifted(c.Rank(), dim, -by)), neighborOf(t.Grid.Shifted(c.Rank(), dim, by)), nil
+	return neighborOf(c.Topology.Grid.Shifted(c.Rank(), dim, -by)), neighborOf(c.Topology.Grid.Shifted(c.Rank(), dim, by)), nil
 }
 
 // neighborOf returns MPI's number of a rank of a grid.

@@ -16,14 +16,6 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// topologyOf returns the topology of c, which is to be of a kind.
-func topologyOf(c *comms.Comm, kind int) (*comms.Topology, error) {
-	if c.Topology.Kind != kind {
-		return nil, errs.New(errs.Topology, "the communicator has no such topology")
-	}
-	return &c.Topology, nil
-}
-
 func TopoTest(c *comms.Comm) (int, error) {
 	if c.Topology.Kind == 0 {
 		return abi.Undefined, nil
@@ -43,9 +35,6 @@ func neighborsOf(t *comms.Topology, rank int) []int {
 }
 
 func GraphCreate(c *comms.Comm, nnodes int, index, edges abi.Array, reorder bool) (*comms.Comm, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	if nnodes < 0 || nnodes > c.P2P.Size() {
 		return nil, errs.New(errs.Arg, "nnodes is %d: want 0 to %d", nnodes, c.P2P.Size())
 	}
@@ -81,20 +70,12 @@ func GraphCreate(c *comms.Comm, nnodes int, index, edges abi.Array, reorder bool
 }
 
 func GraphdimsGet(c *comms.Comm) (nnodes, nedges int, err error) {
-	t, err := topologyOf(c, abi.GraphTopology)
-	if err != nil {
-		return 0, 0, err
-	}
-	return len(t.Index), len(t.Edges), nil
+	return len(c.Topology.Index), len(c.Topology.Edges), nil
 }
 
 func GraphGet(c *comms.Comm, maxIndex, maxEdges int, index, edges abi.Array) error {
-	t, err := topologyOf(c, abi.GraphTopology)
-	if err != nil {
-		return err
-	}
-	index.Store(maxIndex, t.Index)
-	edges.Store(maxEdges, t.Edges)
+	index.Store(maxIndex, c.Topology.Index)
+	edges.Store(maxEdges, c.Topology.Edges)
 	return nil
 }
 
@@ -115,14 +96,10 @@ func mapFirst(c *comms.Comm, n int) (int, error) {
 
 // graphNeighbors returns the neighbors of any rank of a graph.
 func graphNeighbors(c *comms.Comm, rank int) ([]int, error) {
-	t, err := topologyOf(c, abi.GraphTopology)
-	if err != nil {
-		return nil, err
+	if rank < 0 || rank >= len(c.Topology.Index) {
+		return nil, errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, len(c.Topology.Index)-1)
 	}
-	if rank < 0 || rank >= len(t.Index) {
-		return nil, errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, len(t.Index)-1)
-	}
-	return neighborsOf(t, rank), nil
+	return neighborsOf(&c.Topology, rank), nil
 }
 
 func GraphNeighbors(c *comms.Comm, rank, most int, neighbors abi.Array) error {
@@ -153,9 +130,6 @@ func weightsOf(a abi.Array, n int) []int {
 
 func DistGraphCreateAdjacent(c *comms.Comm, indegree int, sources, sourceWeights abi.Array,
 	outdegree int, destinations, destinationWeights abi.Array, info *infos.Info, reorder bool) (*comms.Comm, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	if indegree < 0 || outdegree < 0 || indegree > 0 && sources == 0 || outdegree > 0 && destinations == 0 {
 		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more, and this many neighbors",
 			indegree, outdegree)
@@ -189,9 +163,6 @@ const edgeWords = 3 // source, destination, weight
 // DistGraphCreate sends all edges to each rank, which keeps its own.
 func DistGraphCreate(c *comms.Comm, n int, sources, degrees, destinations, weights abi.Array,
 	info *infos.Info, reorder bool) (*comms.Comm, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	mine, weighted, err := edgesOf(c, n, sources, degrees, destinations, weights)
 	if err != nil {
 		return nil, err
@@ -272,27 +243,19 @@ func allEdges(ctx context.Context, c *comms.Comm, mine []int64, weighted bool) (
 }
 
 func DistGraphNeighborsCount(c *comms.Comm) (indegree, outdegree int, weighted bool, err error) {
-	t, err := topologyOf(c, abi.DistGraphTopology)
-	if err != nil {
-		return 0, 0, false, err
-	}
 	indegree, outdegree = c.Degrees()
-	return indegree, outdegree, t.SourceWeights != nil || t.DestinationWeights != nil, nil
+	return indegree, outdegree, c.Topology.SourceWeights != nil || c.Topology.DestinationWeights != nil, nil
 }
 
 func DistGraphNeighbors(c *comms.Comm, maxIn int, sources, sourceWeights abi.Array,
 	maxOut int, destinations, destinationWeights abi.Array) error {
-	t, err := topologyOf(c, abi.DistGraphTopology)
-	if err != nil {
-		return err
-	}
-	sources.Store(maxIn, t.Sources)
-	destinations.Store(maxOut, t.Destinations)
+	sources.Store(maxIn, c.Topology.Sources)
+	destinations.Store(maxOut, c.Topology.Destinations)
 	if sourceWeights != abi.Unweighted && sourceWeights != abi.WeightsEmpty {
-		sourceWeights.Store(maxIn, t.SourceWeights)
+		sourceWeights.Store(maxIn, c.Topology.SourceWeights)
 	}
 	if destinationWeights != abi.Unweighted && destinationWeights != abi.WeightsEmpty {
-		destinationWeights.Store(maxOut, t.DestinationWeights)
+		destinationWeights.Store(maxOut, c.Topology.DestinationWeights)
 	}
 	return nil
 }

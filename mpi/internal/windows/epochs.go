@@ -127,23 +127,20 @@ func WinPost(g *comms.Group, assertion int, w *Win) error {
 }
 
 func WinWait(w *Win) error {
-	if err := w.checkPosted(); err != nil {
-		return err
-	}
 	w.posted = false
 	return w.w.Wait(comms.Forever)
 }
 
 func WinTest(w *Win) (bool, error) {
-	if err := w.checkPosted(); err != nil {
-		return false, err
-	}
 	over, err := w.w.Test(comms.Forever)
 	w.posted = !over
 	return over, err
 }
 
-func (w *Win) checkPosted() error {
+func (w *Win) CheckPosted() error {
+	if err := w.Check(); err != nil {
+		return err
+	}
 	if !w.posted {
 		return outOfTurn("MPI_Win_post was not called")
 	}
@@ -238,7 +235,10 @@ func (w *Win) checkLocked(rank int) error {
 	return nil
 }
 
-func (w *Win) checkAnyLocked() error {
+func (w *Win) CheckAnyLocked() error {
+	if err := w.Check(); err != nil {
+		return err
+	}
 	if !w.All && !w.anyLocked() {
 		return outOfTurn("no rank is locked")
 	}
@@ -256,9 +256,6 @@ func WinFlush(rank int, w *Win) error {
 }
 
 func WinFlushAll(w *Win) error {
-	if err := w.checkAnyLocked(); err != nil {
-		return err
-	}
 	return inRange(w.w.FlushAll(comms.Forever))
 }
 
@@ -273,9 +270,6 @@ func WinFlushLocal(rank int, w *Win) error {
 }
 
 func WinFlushLocalAll(w *Win) error {
-	if err := w.checkAnyLocked(); err != nil {
-		return err
-	}
 	return inRange(w.w.FlushLocalAll(comms.Forever))
 }
 

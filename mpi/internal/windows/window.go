@@ -57,9 +57,6 @@ func (w *Win) Check() error {
 
 // newWin makes a window over c.
 func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (*Win, error) {
-	if err := comms.CheckIntra(c); err != nil {
-		return nil, err
-	}
 	switch {
 	case cfg.Size < 0:
 		return nil, errs.New(errs.Size, "the size is %d: want 0 or more", cfg.Size)
@@ -144,9 +141,6 @@ func WinCreateDynamic(info *infos.Info, c *comms.Comm) (*Win, error) {
 }
 
 func WinAttach(w *Win, base abi.Addr, size int) error {
-	if err := w.checkDynamic(); err != nil {
-		return err
-	}
 	if size < 0 {
 		return errs.New(errs.Size, "the size is %d: want 0 or more", size)
 	}
@@ -157,16 +151,16 @@ func WinAttach(w *Win, base abi.Addr, size int) error {
 }
 
 func WinDetach(w *Win, base abi.Addr) error {
-	if err := w.checkDynamic(); err != nil {
-		return err
-	}
 	if w.w.Detach(uintptr(base)) != nil {
 		return errs.New(errs.RMAAttach, "no memory that begins there is attached")
 	}
 	return nil
 }
 
-func (w *Win) checkDynamic() error {
+func (w *Win) CheckDynamic() error {
+	if err := w.Check(); err != nil {
+		return err
+	}
 	if w.flavor != flavorDynamic {
 		return errs.New(errs.RMAFlavor, "the window is not dynamic")
 	}

@@ -26,11 +26,12 @@ type Function struct {
 
 // Facts are the facts about a function that functions.txt explains.
 type Facts struct {
-	Counted, Early, Large, Collectives, Beside, Checked bool
+	Counted, Early, Large, Collectives, Beside bool
 
 	Other string // its other name
 	On    string // the object whose error handler its errors call
 	Go    string // its function in Go, "" for the one of its name
+	Check string // the method that checks its object, "" if none does
 }
 
 // A Form is one of the three forms of a collective.
@@ -121,10 +122,14 @@ func (p *tables) line(line string) error {
 // add adds the facts of a text.
 func (f *Facts) add(text string) error {
 	is := map[string]*bool{"counted": &f.Counted, "early": &f.Early, "large": &f.Large,
-		"collectives": &f.Collectives, "beside": &f.Beside, "checked": &f.Checked}
+		"collectives": &f.Collectives, "beside": &f.Beside}
 	for _, s := range strings.Fields(text) {
 		if on, ok := strings.CutPrefix(s, "on:"); ok {
 			f.On = on
+		} else if how, ok := strings.CutPrefix(s, "checked"); ok {
+			f.Check = "Check" + strings.TrimPrefix(how, ":")
+		} else if s == "unchecked" {
+			f.Check = ""
 		} else if code, ok := strings.CutPrefix(s, "go:"); ok {
 			f.Go = code
 		} else if strings.HasPrefix(s, "MPIX_") {
