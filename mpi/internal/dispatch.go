@@ -12,7 +12,6 @@ import (
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/files"
 	"gompi/mpi/internal/infos"
-	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
 	"gompi/mpi/internal/topologies"
 	"gompi/mpi/internal/windows"
@@ -1266,24 +1265,24 @@ func callNeighborAlltoallwInit(a *Args) error {
 }
 
 func callReduceLocal(a *Args) error {
-	return ops.ReduceLocal(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4))
+	return dtypes.ReduceLocal(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4))
 }
 
 func callOpCreate(a *Args) error {
-	op, err := ops.OpCreate(a.address(0), a.flag(1))
+	op, err := dtypes.OpCreate(a.address(0), a.flag(1))
 	a.setOp(2, op)
 	return err
 }
 
 func callOpFree(a *Args) error {
 	op := a.handle(0)
-	err := ops.OpFree(&op)
+	err := dtypes.OpFree(&op)
 	a.setHandle(0, op)
 	return err
 }
 
 func callOpCommutative(a *Args) error {
-	commute, err := ops.OpCommutative(a.op(0))
+	commute, err := dtypes.OpCommutative(a.op(0))
 	a.setFlag(1, commute)
 	return err
 }
@@ -2803,9 +2802,9 @@ func (a *Args) datatype(i int) *dtypes.Datatype { return dtypes.Registry.Find(ab
 
 func (a *Args) setDatatype(i int, x *dtypes.Datatype) { a.setHandle(i, dtypes.Registry.HandleOf(x)) }
 
-func (a *Args) op(i int) *ops.Op { return ops.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) op(i int) *dtypes.Op { return dtypes.Ops.Find(abi.Handle(a[i])) }
 
-func (a *Args) setOp(i int, x *ops.Op) { a.setHandle(i, ops.Registry.HandleOf(x)) }
+func (a *Args) setOp(i int, x *dtypes.Op) { a.setHandle(i, dtypes.Ops.HandleOf(x)) }
 
 func (a *Args) group(i int) *comms.Group { return comms.Groups.Find(abi.Handle(a[i])) }
 

@@ -12,7 +12,7 @@
 //	abi                     addresses, statuses, handles: the types that cross to C
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes
-//	dtypes, ops             datatypes with handles; operators
+//	dtypes                  datatypes with handles; operators
 //	comms, topologies       groups, communicators, intercommunicators, sessions, buffers; topologies
 //	p2p                     messages, requests
 //	collective              collectives in three forms

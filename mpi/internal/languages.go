@@ -6,7 +6,6 @@ import (
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
 	"gompi/mpi/internal/windows"
 )
@@ -26,7 +25,7 @@ const (
 func SetLanguage(kind int, object abi.Handle, language int) {
 	switch kind {
 	case kindOp:
-		if o := ops.Registry.Find(object); o != nil {
+		if o := dtypes.Ops.Find(object); o != nil {
 			o.SetLanguage(language)
 		}
 	case kindErrhandler:

@@ -8,15 +8,15 @@ import (
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/ops"
 )
 
 // Args are the arguments of a collective besides the communicator. A count and a type of both
 // buffers are Recv's.
 type Args struct {
 	Send, Recv Side
-	Op         *ops.Op
+	Op         *dtypes.Op
 	Root       int
 }
 

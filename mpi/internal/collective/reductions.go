@@ -7,14 +7,13 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/ops"
 )
 
 // A reduction is the arguments of a collective with an operator.
 type reduction struct {
 	send, recv abi.Addr
 	t          *dtypes.Datatype
-	op         *ops.Op
+	op         *dtypes.Op
 	total, n   int   // elements of an operand and of this rank's result
 	counts     []int // of the results of all ranks, if they differ
 }
@@ -29,7 +28,7 @@ func (p *Plan) reduction(k calls.Kind, a *Args, isRoot bool) error {
 	if err := r.measure(p, row.Send.Layout, &a.Recv); err != nil {
 		return err
 	}
-	if err := ops.CheckOp(r.op, r.t); err != nil {
+	if err := dtypes.CheckOp(r.op, r.t); err != nil {
 		return err
 	}
 	if p.c.Inter != nil {

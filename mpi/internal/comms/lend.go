@@ -7,7 +7,6 @@ import (
 	"gompi/internal/core/lease"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -26,7 +25,7 @@ func Attach(mix bool) unsafe.Pointer {
 			l.Size(t.Basic().ID, t.Size())
 		}
 	}
-	ops.Arithmetic(l.Operator, l.Element)
+	dtypes.Arithmetic(l.Operator, l.Element)
 	dtypes.Lend(l)
 	Lease = l
 	return unsafe.Pointer(l.Record())

@@ -9,7 +9,6 @@ import (
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
-	"gompi/mpi/internal/ops"
 	"gompi/mpi/internal/p2p"
 	"gompi/mpi/internal/typemap"
 )
@@ -125,12 +124,12 @@ func (w *Win) get(into data, from place, keep rma.Keep) error {
 	return inRange(w.w.Get(t, into.buffer(), keep))
 }
 
-func Accumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op,
+func Accumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *dtypes.Op,
 	w *Win) error {
 	return w.accumulate(data{buf, n, t}, place{rank, at, count, u}, o, nil)
 }
 
-func (w *Win) accumulate(from data, to place, o *ops.Op, keep rma.Keep) error {
+func (w *Win) accumulate(from data, to place, o *dtypes.Op, keep rma.Keep) error {
 	t, nothing, err := w.access(to, from)
 	if nothing || err != nil {
 		return err
@@ -143,11 +142,11 @@ func (w *Win) accumulate(from data, to place, o *ops.Op, keep rma.Keep) error {
 }
 
 func GetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at,
-	count int, u *dtypes.Datatype, o *ops.Op, w *Win) error {
+	count int, u *dtypes.Datatype, o *dtypes.Op, w *Win) error {
 	return w.getAccumulate(data{buf, n, t}, data{result, m, v}, place{rank, at, count, u}, o, nil)
 }
 
-func (w *Win) getAccumulate(from, into data, to place, o *ops.Op, keep rma.Keep) error {
+func (w *Win) getAccumulate(from, into data, to place, o *dtypes.Op, keep rma.Keep) error {
 	t, nothing, err := w.access(to, into)
 	if nothing || err != nil {
 		return err
@@ -166,7 +165,7 @@ func (w *Win) getAccumulate(from, into data, to place, o *ops.Op, keep rma.Keep)
 	return inRange(w.w.GetAccumulate(t, b, into.buffer(), how, keep))
 }
 
-func FetchAndOp(buf, result abi.Addr, t *dtypes.Datatype, rank, at int, o *ops.Op, w *Win) error {
+func FetchAndOp(buf, result abi.Addr, t *dtypes.Datatype, rank, at int, o *dtypes.Op, w *Win) error {
 	into, from := data{result, 1, t}, place{rank, at, 1, t}
 	if at, b, ok := w.inOneRun(into, from); ok && t.Basic() != nil && buf != 0 {
 		if how, err := howOf(o, t); err == nil && how.Size == b.Size() {
@@ -191,7 +190,7 @@ func CompareAndSwap(buf, compare, result abi.Addr, t *dtypes.Datatype, rank, at 
 }
 
 // howOf returns how an operator combines a datatype whose elements are of one predefined type.
-func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
+func howOf(o *dtypes.Op, t *dtypes.Datatype) (rma.How, error) {
 	switch {
 	case o == nil || !o.IsPredefined():
 		return rma.How{}, errs.New(errs.Op, "the operator is not a predefined one")
@@ -215,7 +214,7 @@ func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 		how.Op = rma.Fetch
 		return how, nil
 	}
-	if err := ops.CheckOp(o, one); err != nil {
+	if err := dtypes.CheckOp(o, one); err != nil {
 		return rma.How{}, err
 	}
 	if how.Op = o.Kind(); !how.Op.Defined(b.Mem) {
@@ -274,7 +273,7 @@ func Rget(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtype
 	return w.requested(func(keep rma.Keep) error { return w.get(data{buf, n, t}, place{rank, at, count, u}, keep) })
 }
 
-func Raccumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *ops.Op,
+func Raccumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, o *dtypes.Op,
 	w *Win) (*p2p.Request, error) {
 	return w.requested(func(keep rma.Keep) error {
 		return w.accumulate(data{buf, n, t}, place{rank, at, count, u}, o, keep)
@@ -282,7 +281,7 @@ func Raccumulate(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u
 }
 
 func RgetAccumulate(buf abi.Addr, n int, t *dtypes.Datatype, result abi.Addr, m int, v *dtypes.Datatype, rank, at,
-	count int, u *dtypes.Datatype, o *ops.Op, w *Win) (*p2p.Request, error) {
+	count int, u *dtypes.Datatype, o *dtypes.Op, w *Win) (*p2p.Request, error) {
 	return w.requested(func(keep rma.Keep) error {
 		return w.getAccumulate(data{buf, n, t}, data{result, m, v}, place{rank, at, count, u}, o, keep)
 	})

@@ -13,7 +13,6 @@ import (
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/infos"
-	"gompi/mpi/internal/ops"
 )
 
 var Registry = abi.NewRegistry(abi.WinNull, func(w *Win) abi.Handle { return w.Handle })
@@ -92,7 +91,7 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 // combination returns the function for packed elements that gompi's kernels do not combine: code
 // has the handles of the operator and of the type.
 func combination(code uint64) func(acc, in []byte) {
-	o, t := ops.Registry.Find(abi.Handle(code>>32)), dtypes.Registry.Find(abi.Handle(code&0xffffffff))
+	o, t := dtypes.Ops.Find(abi.Handle(code>>32)), dtypes.Registry.Find(abi.Handle(code&0xffffffff))
 	return func(acc, in []byte) { o.CombinePacked(t, acc, in) }
 }
 

@@ -1,4 +1,4 @@
-package ops
+package dtypes
 
 import (
 	"maps"
@@ -6,7 +6,6 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/typemap"
 )
 
@@ -16,11 +15,11 @@ func TestAllOperatorsOnAllTypes(t *testing.T) {
 	was := abi.C
 	defer func() { abi.C = was }()
 	abi.C.Combine = func(op, datatype abi.Handle, in, inout abi.Addr, n int) bool {
-		left[dtypes.Registry.Find(datatype).Basic().Name] = true
+		left[Registry.Find(datatype).Basic().Name] = true
 		return true
 	}
 	for _, h := range abi.Handles() {
-		o := Registry.Find(abi.Handle(h.ID))
+		o := Ops.Find(abi.Handle(h.ID))
 		if o == nil {
 			continue
 		}
@@ -30,7 +29,7 @@ func TestAllOperatorsOnAllTypes(t *testing.T) {
 				continue
 			}
 			in, inout := make([]byte, 4*64), make([]byte, 4*64)
-			if err := ReduceLocal(addrOf(mem.Of(in)), addrOf(mem.Of(inout)), 3, dtypes.Registry.Find(abi.Handle(b.ID)),
+			if err := ReduceLocal(addrOf(mem.Of(in)), addrOf(mem.Of(inout)), 3, Registry.Find(abi.Handle(b.ID)),
 				o); err != nil {
 				t.Errorf("%s of %s: %v", o.name, b.Name, err)
 			}

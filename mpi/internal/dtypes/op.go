@@ -1,6 +1,4 @@
-// Package ops has the operators of reductions: predefined operators, including the operators of
-// pairs, and the program's.
-package ops
+package dtypes
 
 import (
 	"slices"
@@ -10,12 +8,11 @@ import (
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/typemap"
 )
 
-var Registry = abi.NewRegistry(abi.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
+var Ops = abi.NewRegistry(abi.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
 
 // An Op is an operator with a handle.
 type Op struct {
@@ -35,7 +32,7 @@ func init() {
 	}
 	for _, h := range abi.Handles() {
 		if kind, ok := kinds[h.Name]; ok {
-			Registry.Set(abi.Handle(h.ID), &Op{abi.Handle(h.ID), h.Name, kind, 0, true})
+			Ops.Set(abi.Handle(h.ID), &Op{abi.Handle(h.ID), h.Name, kind, 0, true})
 		}
 	}
 }
@@ -45,7 +42,7 @@ func init() {
 func Arithmetic(operator func(number int, op mem.Op), element func(number int, t mem.Type)) {
 	all := []*Op{}
 	for _, h := range abi.Handles() {
-		if o := Registry.Find(abi.Handle(h.ID)); h.Kind == "op" && o != nil && o.kind >= mem.Sum && o.kind <= mem.Max {
+		if o := Ops.Find(abi.Handle(h.ID)); h.Kind == "op" && o != nil && o.kind >= mem.Sum && o.kind <= mem.Max {
 			operator(h.ID, o.kind)
 			all = append(all, o)
 		}
@@ -59,17 +56,17 @@ func Arithmetic(operator func(number int, op mem.Op), element func(number int, t
 
 func OpCreate(fn abi.Addr, commute bool) (*Op, error) {
 	o := &Op{fn: fn, commute: commute}
-	o.Handle = Registry.Add(o)
+	o.Handle = Ops.Add(o)
 	return o, nil
 }
 
 func OpFree(h *abi.Handle) error {
-	o := Registry.Find(*h)
+	o := Ops.Find(*h)
 	if o == nil || o.fn == 0 {
 		return errs.New(errs.Op, "the operator is not one of the program's")
 	}
-	Registry.Remove(*h)
-	*h = Registry.Null
+	Ops.Remove(*h)
+	*h = Ops.Null
 	return nil
 }
 
@@ -126,7 +123,7 @@ func isInteger(b *typemap.Basic) bool {
 }
 
 // CheckOp returns an error if an operator is not valid for a type.
-func CheckOp(o *Op, t *dtypes.Datatype) error {
+func CheckOp(o *Op, t *Datatype) error {
 	switch {
 	case o == nil:
 		return errs.New(errs.Op, "the operator is not valid")
@@ -141,7 +138,7 @@ func CheckOp(o *Op, t *dtypes.Datatype) error {
 }
 
 // native returns the type of package mem's kernels for o on t, if there is one.
-func (o *Op) native(t *dtypes.Datatype) (mem.Type, bool) {
+func (o *Op) native(t *Datatype) (mem.Type, bool) {
 	b := t.Basic()
 	if o.fn != 0 || b == nil || !o.kind.Defined(b.Mem) {
 		return mem.NoType, false
@@ -150,7 +147,7 @@ func (o *Op) native(t *dtypes.Datatype) (mem.Type, bool) {
 }
 
 // Combination returns core's operator for o on elements of t.
-func (o *Op) Combination(t *dtypes.Datatype) call.Op {
+func (o *Op) Combination(t *Datatype) call.Op {
 	if _, ok := o.native(t); ok {
 		return call.Op{Kind: o.kind}
 	}
@@ -166,7 +163,7 @@ func (o *Op) Combination(t *dtypes.Datatype) call.Op {
 
 // combine stores acc op in into acc. MPI's functions store into their second operand: acc if o
 // commutes, else a copy of in, which may be a peer's.
-func (o *Op) combine(t *dtypes.Datatype, acc, in mem.Buffer) {
+func (o *Op) combine(t *Datatype, acc, in mem.Buffer) {
 	n := acc.Len()
 	if n == 0 {
 		return
@@ -183,14 +180,14 @@ func (o *Op) combine(t *dtypes.Datatype, acc, in mem.Buffer) {
 }
 
 // combinePacked is combine for packed elements. The program's function gets them as arrays of t.
-func (o *Op) combinePacked(t *dtypes.Datatype, acc, in mem.Buffer) {
+func (o *Op) combinePacked(t *Datatype, acc, in mem.Buffer) {
 	if n := acc.Len(); n > 0 {
 		combineArrays(t, n, acc.HostSlice(), acc.HostSlice(), in.HostSlice(), o.call)
 	}
 }
 
 // CombinePacked stores acc op in into acc, packed elements of t. o is predefined.
-func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
+func (o *Op) CombinePacked(t *Datatype, acc, in []byte) {
 	if n := len(acc) / t.Size(); n > 0 {
 		combineArrays(t, n, acc, in, acc, o.apply)
 	}
@@ -198,8 +195,8 @@ func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
 
 // combineArrays packs into acc the result of combine, which stores into its second operand. The
 // operands are packed elements of t, left and right, and combine gets them as arrays.
-func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte,
-	combine func(t *dtypes.Datatype, in, inout abi.Addr, n int)) {
+func combineArrays(t *Datatype, n int, acc, left, right []byte,
+	combine func(t *Datatype, in, inout abi.Addr, n int)) {
 	from, bytes := t.Span(n)
 	room := copies.Get().(*[]byte)
 	defer copies.Put(room)
@@ -227,7 +224,7 @@ var copies = sync.Pool{New: func() any { return new([]byte) }}
 func addrOf(b mem.Buffer) abi.Addr { return abi.Addr(b.Addr()) }
 
 // apply stores in op inout into inout, for n elements that lie as in an array of t.
-func (o *Op) apply(t *dtypes.Datatype, in, inout abi.Addr, n int) {
+func (o *Op) apply(t *Datatype, in, inout abi.Addr, n int) {
 	switch lb := t.Lb(); {
 	case o.fn != 0:
 		o.call(t, in.Plus(-lb), inout.Plus(-lb), n)
@@ -239,12 +236,12 @@ func (o *Op) apply(t *dtypes.Datatype, in, inout abi.Addr, n int) {
 }
 
 // call calls the program's function for arrays of t.
-func (o *Op) call(t *dtypes.Datatype, in, inout abi.Addr, n int) {
+func (o *Op) call(t *Datatype, in, inout abi.Addr, n int) {
 	t.During(func() { abi.C.CallOp(o.fn, in, inout, n, o.Handle, t.Handle) })
 }
 
-func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
-	if err := dtypes.Check(n, t); err != nil {
+func ReduceLocal(in, inout abi.Addr, n int, t *Datatype, o *Op) error {
+	if err := Check(n, t); err != nil {
 		return err
 	}
 	if err := CheckOp(o, t); err != nil {
@@ -267,7 +264,7 @@ func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
 
 // isSolid reports whether elements of an array of t may be copied as a whole, with the gaps between
 // their parts. Other elements are packed for a reduction.
-func isSolid(t *dtypes.Datatype) bool {
+func isSolid(t *Datatype) bool {
 	if b := t.Basic(); b != nil && b.Class == typemap.Pair {
 		return true
 	}
@@ -276,7 +273,7 @@ func isSolid(t *dtypes.Datatype) bool {
 }
 
 // Elements returns n elements of t in memory as core combines them, false if they are to be packed.
-func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (mem.Buffer, bool) {
+func (o *Op) Elements(buf abi.Addr, n int, t *Datatype) (mem.Buffer, bool) {
 	if typ, ok := o.native(t); ok {
 		return mem.HostBytes(typ, n, buf.Bytes(n*t.Size())), true
 	}
@@ -287,7 +284,7 @@ func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (mem.Buffer, bool
 }
 
 // ElementSize returns the bytes of an element in core.
-func (o *Op) ElementSize(t *dtypes.Datatype) int {
+func (o *Op) ElementSize(t *Datatype) int {
 	switch typ, ok := o.native(t); {
 	case ok:
 		return typ.Size()
