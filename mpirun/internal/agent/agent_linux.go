@@ -18,7 +18,6 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/pipes"
 	"gompi/mpirun/internal/plan"
@@ -43,7 +42,7 @@ type agent struct {
 	layout   ctl.Layout
 	launch   *ctl.Launch
 	hello    *ctl.Hello
-	nodeEnv  *launchenv.Node // this host's description in the ranks' variables
+	nodeEnv  *program.Node   // this host's description in the ranks' variables
 	records  program.Records // of the ranks' failures
 	gloo     []string        // a variable for gloo, if it needs one
 	held     int             // the socket that holds MASTER_PORT

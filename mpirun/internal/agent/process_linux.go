@@ -11,7 +11,6 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/pipes"
 	"gompi/mpirun/internal/proc"
@@ -188,9 +187,9 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 
 // node returns the description of this host for its ranks.
-func (a *agent) node() *launchenv.Node {
+func (a *agent) node() *program.Node {
 	l, hosts := a.launch, a.layout.Hosts
-	n := &launchenv.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node,
+	n := &program.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node,
 		MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
 	for _, run := range a.layout.Placement {
 		if run.Node < len(n.Counts) {

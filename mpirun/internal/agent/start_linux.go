@@ -15,7 +15,6 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -110,8 +109,8 @@ func (a *agent) variables(p *process, prog *program.Program) []string {
 	if a.launch.Virtual {
 		place = append(place, env.TorchLocalRank+"=0")
 	}
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo,
-		[]string{env.TorchErrorFile + "=" + a.records.File(p.index)}, prog.Env, launchenv.GPUs(p.GPUs),
+	return program.MergeEnv(program.ThreadEnv(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo,
+		[]string{env.TorchErrorFile + "=" + a.records.File(p.index)}, prog.Env, program.GPUEnv(p.GPUs),
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 

@@ -8,8 +8,8 @@ import (
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/program"
 )
 
 // GPUs are the GPUs of a host.
@@ -58,7 +58,7 @@ func (e *Entry) PlanGPUs(own []string, programs [][]string, needed bool, note fu
 func (e *Entry) visible(own []string, programs [][]string) (list string, limited bool, err error) {
 	var values []string
 	for _, vars := range programs {
-		if v, ok := launchenv.Value(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
+		if v, ok := program.EnvValue(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}
@@ -70,7 +70,7 @@ func (e *Entry) visible(own []string, programs [][]string) (list string, limited
 	case e.GPUs.limited:
 		return e.GPUs.visible, true, nil
 	}
-	list, limited = launchenv.Value(own, env.CUDADevices)
+	list, limited = program.EnvValue(own, env.CUDADevices)
 	return list, limited, nil
 }
 

@@ -7,13 +7,13 @@ import (
 
 	"gompi/internal/env"
 	"gompi/mpirun/internal/inventory"
-	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/program"
 )
 
 // environment returns the variables common to all ranks: gompirun's own, as far as they are
 // forwarded, and the flags'.
 func (j *Job) environment(vars []string) []string {
-	above := inventory.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
+	above := inventory.Surroundings{Getenv: func(name string) string { v, _ := program.EnvValue(vars, name); return v }}
 	ours := append(j.attemptEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
 	for _, v := range []struct{ name, value string }{
 		{env.PortRange, j.spec.PortRange},
@@ -24,7 +24,7 @@ func (j *Job) environment(vars []string) []string {
 			ours = append(ours, v.name+"="+v.value)
 		}
 	}
-	return launchenv.Merge([]string{env.Unbuffered + "=1"}, launchenv.Forward(vars), ours)
+	return program.MergeEnv([]string{env.Unbuffered + "=1"}, program.ForwardedEnv(vars), ours)
 }
 
 // environAt returns the environment of the ranks of a host, and -x's additions for each program.
@@ -41,13 +41,13 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 // reportReplaced reports, once for all attempts, the user's variables that are replaced for the
 // ranks because they state a process's rank. Also reported is a variable that is kept and makes
 // each rank a job of one.
-func (j *Job) reportReplaced(n *launchenv.Node) {
+func (j *Job) reportReplaced(n *program.Node) {
 	if j.attempt.reportedReplaced {
 		return
 	}
 	j.attempt.reportedReplaced = true
 	own, programs := j.environAt(n.Hosts[0])
-	all := launchenv.Merge(append([][]string{own}, programs...)...)
+	all := program.MergeEnv(append([][]string{own}, programs...)...)
 	if replaced := n.Replaced(all); len(replaced) > 0 {
 		j.notef("replaced for the ranks: %s (-master-addr and -master-port choose where they meet)",
 			strings.Join(replaced, ", "))

@@ -9,7 +9,6 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/inventory"
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
 
@@ -43,8 +42,8 @@ func (j *Job) launch() {
 	j.input.ch = j.stdin
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Nodes: len(nodes),
-		MasterAddr: inventory.MasterAddr(entries(nodes), nodeOf[0]), MasterPort: nodes[nodeOf[0]].Hello.Port, Dir: j.system.Dir,
-		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
+		MasterAddr: inventory.MasterAddr(entries(nodes), nodeOf[0]), MasterPort: nodes[nodeOf[0]].Hello.Port,
+		Dir: j.system.Dir, Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.attempt.takes), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge,
 		Recover: j.spec.Recover, Spares: j.spec.Policy.Spares,
 		Stats: j.spec.Stats.On(), Trace: j.spec.Stats.Trace != "",
@@ -57,7 +56,7 @@ func (j *Job) launch() {
 	j.offer.Describe(&common)
 	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
 	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
-	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr,
+	j.reportReplaced(&program.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr,
 		MasterPort: common.MasterPort})
 	j.broadcast(&ctl.Layout{Placement: wire.Runs(nodeOf), Hosts: names})
 	for node, h := range nodes {

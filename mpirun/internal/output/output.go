@@ -21,7 +21,7 @@ import (
 // A Writer writes the output of ranks in goroutines of its own. A terminal, pager or FIFO that
 // stops reading therefore stops the ranks' writing and nothing else. Lines of different ranks are
 // never mixed. Its fields are set before the first Write. One goroutine calls its methods; any
-// goroutine may call Log and Print.
+// goroutine may call Log.
 type Writer struct {
 	Colour bool         // mark gompirun's own lines
 	Tag    bool         // begin each line with its rank and stream
@@ -160,11 +160,6 @@ func (o *Writer) log(lines, how string) {
 	}
 	o.note(-1, nil)
 	o.screens[ctl.Stderr].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
-}
-
-// Print queues lines of gompirun's own for stdout.
-func (o *Writer) Print(lines string) {
-	o.screens[ctl.Stdout].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 
 // Flush returns a channel that is closed when all queued output is written or given up and the

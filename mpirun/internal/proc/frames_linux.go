@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
 
@@ -84,6 +83,6 @@ func framesOf(ctx context.Context, gdb string, pid int) string {
 // pathOf returns the PATH of the process in a folder of /proc.
 func pathOf(dir string) (path string) {
 	vars, _ := variables(dir)
-	path, _ = launchenv.Value(vars, "PATH")
+	path, _ = program.EnvValue(vars, "PATH")
 	return path
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/launchenv"
 )
 
 // chooseMPI selects gompi's MPI library or p's own, by p's file and the user's choice. dir has
@@ -64,10 +63,10 @@ func (w *mpiWanted) checkRanksMeet(p *Program, have mpiFolders, size int) error 
 
 // prepend puts folders before the list in a variable of p's environment.
 func (p *Program) prepend(name string, folders ...string) {
-	if given, _ := launchenv.Value(p.Env, name); given != "" {
+	if given, _ := EnvValue(p.Env, name); given != "" {
 		folders = append(folders, given)
 	}
-	p.Env = launchenv.Merge(p.Env, []string{name + "=" + strings.Join(folders, ":")})
+	p.Env = MergeEnv(p.Env, []string{name + "=" + strings.Join(folders, ":")})
 }
 
 // preload makes p load a folder's libraries first, under all their names. The user's own preloads
@@ -75,10 +74,10 @@ func (p *Program) prepend(name string, folders ...string) {
 func (p *Program) preload(folder string) {
 	libs := librariesIn(filepath.Join(folder, "libmpi*.so*"))
 	slices.SortStableFunc(libs, func(a, b string) int { return cmp.Compare(isMPI(b), isMPI(a)) })
-	if given, _ := launchenv.Value(p.Env, "LD_PRELOAD"); given != "" {
+	if given, _ := EnvValue(p.Env, "LD_PRELOAD"); given != "" {
 		libs = append([]string{given}, libs...)
 	}
-	p.Env = launchenv.Merge(p.Env, []string{"LD_PRELOAD=" + strings.Join(libs, ":")})
+	p.Env = MergeEnv(p.Env, []string{"LD_PRELOAD=" + strings.Join(libs, ":")})
 }
 
 // isMPI returns 1 for an MPI library, 0 for its other names.
@@ -118,7 +117,7 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 		}
 		wants.linked = wants.lib != ""
 	}
-	if conda, _ := launchenv.Value(p.Env, "CONDA_PREFIX"); script && conda != "" {
+	if conda, _ := EnvValue(p.Env, "CONDA_PREFIX"); script && conda != "" {
 		first = append(first, filepath.Join(conda, "lib"))
 	}
 	for _, dir := range first {
@@ -174,7 +173,7 @@ func (p *Program) interpreter() (file string, script bool) {
 		script = true
 		if file = words[0]; filepath.Base(file) == "env" {
 			words = slices.DeleteFunc(words[1:], func(word string) bool { return strings.ContainsAny(word, "-=") })
-			path, _ := launchenv.Value(p.Env, "PATH")
+			path, _ := EnvValue(p.Env, "PATH")
 			if len(words) > 0 {
 				file, _ = Find(words[0], p.Dir, path)
 			}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/launchenv"
 )
 
 // link links a file of a folder by gcc, and returns its path.
@@ -119,8 +118,8 @@ func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 		if (err != nil) != (tt.refusing != "") || err != nil && !strings.Contains(err.Error(), tt.refusing) {
 			t.Errorf("%s: %v, want %q", tt.what, err, tt.refusing)
 		}
-		found, _ := launchenv.Value(p.Env, "LD_LIBRARY_PATH")
-		preloaded, _ := launchenv.Value(p.Env, "LD_PRELOAD")
+		found, _ := EnvValue(p.Env, "LD_LIBRARY_PATH")
+		preloaded, _ := EnvValue(p.Env, "LD_PRELOAD")
 		if found != tt.library || preloaded != tt.preload {
 			t.Errorf("%s: LD_LIBRARY_PATH %q and LD_PRELOAD %q, want %q and %q", tt.what, found, preloaded,
 				tt.library, tt.preload)

@@ -4,7 +4,8 @@
 //	                        an Offer and sends the pieces that agents request; an agent's intake
 //	                        finds out which files are missing
 //	program, openmpi        finds programs as execvp would, and explains why a program cannot be run
-//	prepare                 both, and the environment of the ranks
+//	env, envhost, envrank   the environment of a rank, by pure functions
+//	prepare                 all of these, on one host
 //	record                  a program's own record of its failure
 package program
 

@@ -13,7 +13,6 @@ import (
 
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/launchenv"
 )
 
 // A Preparation gets this host ready for the ranks of a launch: environment, programs, and files
@@ -100,18 +99,18 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	if len(what.Argv) == 0 || what.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &Program{Path: path, Argv: what.Argv, Dir: what.Wdir, Env: launchenv.Merge(p.vars, what.Env)}
+	prog := &Program{Path: path, Argv: what.Argv, Dir: what.Wdir, Env: MergeEnv(p.vars, what.Env)}
 	if what.Wdir == "" {
 		prog.Dir = p.dir
 	} else if !isDir(what.Wdir) {
 		return nil, fmt.Errorf("working directory %q: no such directory", what.Wdir)
 	}
 	if prog.Dir != "" {
-		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})
+		prog.Env = MergeEnv(prog.Env, []string{"PWD=" + prog.Dir})
 	}
 	if path == "" {
 		var err error
-		dirs, _ := launchenv.Value(prog.Env, "PATH")
+		dirs, _ := EnvValue(prog.Env, "PATH")
 		if prog.Path, err = Find(what.Argv[0], prog.Dir, dirs); err != nil {
 			return nil, err
 		}
@@ -131,7 +130,7 @@ func (p *Preparation) setEnvironment() {
 			p.warn("programs that meet at MASTER_ADDR=%s, as those of torch do, do not find it from here: %v: want an address by which this host reaches that of rank 0 in -master-addr", p.launch.MasterAddr, err)
 		}
 	}
-	p.vars = launchenv.OnHost(p.launch.Env, os.Environ(), p.launch.Remote, isDir)
+	p.vars = hostEnv(p.launch.Env, os.Environ(), p.launch.Remote, isDir)
 	if !p.launch.Remote {
 		return
 	}
@@ -140,7 +139,7 @@ func (p *Preparation) setEnvironment() {
 		return
 	}
 	missing := p.dir
-	if p.dir, _ = launchenv.Value(p.vars, "HOME"); !isDir(p.dir) {
+	if p.dir, _ = EnvValue(p.vars, "HOME"); !isDir(p.dir) {
 		p.dir = "/"
 	}
 	if slices.ContainsFunc(p.launch.Ranks, func(r ctl.Rank) bool { return p.launch.Programs[r.Program].Wdir == "" }) {

@@ -1,4 +1,4 @@
-package launchenv
+package program
 
 import (
 	"fmt"
@@ -60,7 +60,7 @@ const perNode = "SLURM_NTASKS_PER_NODE"
 // first node from them. Slurm's own values describe the batch script or the agent's step.
 // Variables about the job (SLURM_JOB_...) are right without a change.
 func (n *Node) Slurm(local int, around []string) []string {
-	if job, _ := Value(around, "SLURM_JOB_ID"); job == "" {
+	if job, _ := EnvValue(around, "SLURM_JOB_ID"); job == "" {
 		return nil
 	}
 	size, nodes := strconv.Itoa(n.Size()), strconv.Itoa(len(n.Hosts))
@@ -73,7 +73,7 @@ func (n *Node) Slurm(local int, around []string) []string {
 		env.SlurmCounts + "=" + counts, env.SlurmStepCounts + "=" + counts,
 		env.SlurmStepHosts + "=" + strings.Join(n.slurmNames(around), ","),
 	}
-	if _, ok := Value(around, perNode); ok {
+	if _, ok := EnvValue(around, perNode); ok {
 		vars = append(vars, perNode+"="+strconv.Itoa(slices.Max(n.Counts)))
 	}
 	return vars
@@ -82,7 +82,7 @@ func (n *Node) Slurm(local int, around []string) []string {
 // slurmNames returns the names of the nodes. With -standalone the only host has a name that Slurm
 // does not know.
 func (n *Node) slurmNames(around []string) []string {
-	if name, _ := Value(around, "SLURMD_NODENAME"); name != "" && len(n.Hosts) == 1 {
+	if name, _ := EnvValue(around, "SLURMD_NODENAME"); name != "" && len(n.Hosts) == 1 {
 		return []string{name}
 	}
 	return n.Hosts
@@ -110,10 +110,10 @@ func joined(numbers []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
 }
 
-// Threads returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to
+// ThreadEnv returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to
 // cpus CPUs, 0 for none. All ranks of a host share its cores, and its quota of processors, unless
 // that is 0. Go needs a second thread to overlap communication with computation.
-func Threads(cpus, cores, quota, ranks int) []string {
+func ThreadEnv(cpus, cores, quota, ranks int) []string {
 	share := cpus
 	if share == 0 {
 		share = cores / ranks
@@ -127,9 +127,9 @@ func Threads(cpus, cores, quota, ranks int) []string {
 	}
 }
 
-// GPUs returns variables that make a rank see the GPUs of a list in the order of their
+// GPUEnv returns variables that make a rank see the GPUs of a list in the order of their
 // assignment; nothing for an empty list, so that the environment stays unchanged.
-func GPUs(list string) []string {
+func GPUEnv(list string) []string {
 	if list == "" {
 		return nil
 	}
@@ -147,7 +147,7 @@ var settable = []string{
 // launcher's and none is the user's.
 func (n *Node) Replaced(user []string) []string {
 	for _, name := range []string{env.Rank, env.TorchRunID} {
-		if _, ok := Value(user, name); ok {
+		if _, ok := EnvValue(user, name); ok {
 			return nil
 		}
 	}
@@ -156,8 +156,8 @@ func (n *Node) Replaced(user []string) []string {
 		env.TorchMasterAddr: n.MasterAddr, env.TorchMasterPort: strconv.Itoa(n.MasterPort),
 	}
 	var changes []string
-	for _, kv := range Merge(user) {
-		name := nameOf(kv)
+	for _, kv := range MergeEnv(user) {
+		name := envName(kv)
 		value, same := common[name]
 		switch {
 		case !slices.Contains(settable, name) || same && kv == name+"="+value:

@@ -1,4 +1,4 @@
-package launchenv
+package program
 
 import (
 	"slices"
@@ -23,19 +23,19 @@ var ofThisHost = []string{
 	"SLURMD_NODENAME", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE", "SLURM_TOPOLOGY_ADDR",
 }
 
-// OnHost returns the environment of the ranks of one host. launched are the launcher's variables,
+// hostEnv returns the environment of the ranks of one host. launched are the launcher's variables,
 // own the agent's initial ones. If remote, ranks get own, and the variables of launched that are
 // valid there: isDir reports whether TMPDIR exists. Otherwise they get launched. Variables that a
 // batch system sets per host always come from own.
-func OnHost(launched, own []string, remote bool, isDir func(path string) bool) []string {
+func hostEnv(launched, own []string, remote bool, isDir func(path string) bool) []string {
 	here := slices.DeleteFunc(slices.Clone(own),
-		func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
+		func(kv string) bool { return !slices.Contains(ofThisHost, envName(kv)) })
 	if !remote {
-		return Merge(launched, here)
+		return MergeEnv(launched, here)
 	}
 	launched = without(launched, ofHost)
-	if tmp, _ := Value(launched, "TMPDIR"); tmp != "" && !isDir(tmp) {
+	if tmp, _ := EnvValue(launched, "TMPDIR"); tmp != "" && !isDir(tmp) {
 		launched = without(launched, []string{"TMPDIR="})
 	}
-	return Merge(without(Forward(own), ofLogin), launched, here)
+	return MergeEnv(without(ForwardedEnv(own), ofLogin), launched, here)
 }

@@ -1,10 +1,4 @@
-// Package launchenv makes the environment of a rank, by pure functions.
-//
-// Variables come from several places: gompirun's own environment, the host's, -x, and gompirun
-// itself. Merge combines them, each name once. The identity of a rank (RANK, MASTER_ADDR,
-// SLURM_PROCID and so on) is gompirun's; all other variables are the user's, and gompirun only
-// has defaults.
-package launchenv
+package program
 
 import (
 	"slices"
@@ -13,13 +7,17 @@ import (
 	"gompi/internal/env"
 )
 
-// Merge returns the variables of all layers, each name once, with the value of the last layer
+// The environment of a rank comes from several places: gompirun's own environment, the host's, -x,
+// and gompirun itself. The identity of a rank (RANK, MASTER_ADDR, SLURM_PROCID and so on) is
+// gompirun's; all other variables are the user's, and gompirun only has defaults.
+
+// MergeEnv returns the variables of all layers, each name once, with the value of the last layer
 // that has the name, and the last value within that layer.
-func Merge(layers ...[]string) []string {
+func MergeEnv(layers ...[]string) []string {
 	var out []string
 	at := map[string]int{}
 	for _, kv := range slices.Concat(layers...) {
-		name := nameOf(kv)
+		name := envName(kv)
 		if i, ok := at[name]; ok {
 			out[i] = kv
 			continue
@@ -30,8 +28,8 @@ func Merge(layers ...[]string) []string {
 	return out
 }
 
-// Value returns the value of a variable, the last if there are several, and whether it is set.
-func Value(vars []string, name string) (string, bool) {
+// EnvValue returns the value of a variable, the last if there are several, and whether it is set.
+func EnvValue(vars []string, name string) (string, bool) {
 	for _, kv := range slices.Backward(vars) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value, true
@@ -40,7 +38,7 @@ func Value(vars []string, name string) (string, bool) {
 	return "", false
 }
 
-func nameOf(kv string) string {
+func envName(kv string) string {
 	name, _, _ := strings.Cut(kv, "=")
 	return name
 }
@@ -54,14 +52,14 @@ var otherLaunchers = []string{
 	"SLURM_TASK_PID=",
 }
 
-// Forward returns the variables that ranks may get: vars without the variables by which this or
+// ForwardedEnv returns the variables that ranks may get: vars without the variables by which this or
 // another launcher gives a process its rank. A rank that calls gompirun has such variables.
-func Forward(vars []string) []string {
+func ForwardedEnv(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {
 		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // with a default: perhaps the user's
 	}
-	return slices.DeleteFunc(without(vars, otherLaunchers), func(kv string) bool { return own[nameOf(kv)] })
+	return slices.DeleteFunc(without(vars, otherLaunchers), func(kv string) bool { return own[envName(kv)] })
 }
 
 // without returns vars without the variables that begin like one of starts.

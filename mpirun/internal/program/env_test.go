@@ -1,4 +1,4 @@
-package launchenv
+package program
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestRanksGetTheEnvironmentButForOthersRanks(t *testing.T) {
 	}
 	want := []string{"PATH=/bin", "GOMPI_LOG=debug", "RANKED=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3",
 		"OMP_NUM_THREADS=2", "SLURM_JOB_ID=7", "EMPTY="}
-	if got := Forward(in); !slices.Equal(got, want) {
+	if got := ForwardedEnv(in); !slices.Equal(got, want) {
 		t.Errorf("Forward gives %q, want %q", got, want)
 	}
 }
@@ -32,8 +32,8 @@ func TestMergeHasEachNameOnceWithItsLastValue(t *testing.T) {
 		{[]string{"B=x=y", "A="}, []string{"A=", "B=x=y", "AB=3"}},
 	}
 	for _, tt := range tests {
-		if got := Merge(base, tt.more); !slices.Equal(got, tt.want) {
-			t.Errorf("Merge(%q, %q) = %q, want %q", base, tt.more, got, tt.want)
+		if got := MergeEnv(base, tt.more); !slices.Equal(got, tt.want) {
+			t.Errorf("MergeEnv(%q, %q) = %q, want %q", base, tt.more, got, tt.want)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestRanksOfAnotherHostFindWhatMakesSenseThere(t *testing.T) {
 			"TMPDIR=/scratch"}},
 		{true, []string{"CUDA_VISIBLE_DEVICES=2", "DATA=/data", "HOME=/root", "LANG=C", "SLURMD_NODENAME=n2"}},
 	} {
-		got := OnHost(launched, own, tt.remote, none)
+		got := hostEnv(launched, own, tt.remote, none)
 		if slices.Sort(got); !slices.Equal(got, tt.want) {
 			t.Errorf("remote %v: %q, want %q", tt.remote, got, tt.want)
 		}
@@ -128,10 +128,10 @@ func TestReplacedNamesWhatTheUserHasSet(t *testing.T) {
 	}
 }
 
-func ExampleMerge() {
+func ExampleMergeEnv() {
 	defaults, user, rank := []string{"OMP_NUM_THREADS=4", "RANK=0"}, []string{"OMP_NUM_THREADS=1", "RANK=9"},
 		[]string{"RANK=3"}
-	fmt.Println(Merge(defaults, user, rank))
+	fmt.Println(MergeEnv(defaults, user, rank))
 	// Output: [OMP_NUM_THREADS=1 RANK=3]
 }
 
@@ -144,7 +144,7 @@ func TestThreadsOfARankAreItsShare(t *testing.T) {
 		{3, 8, 1, 2, 2, 1},
 	} {
 		want := []string{fmt.Sprintf("GOMAXPROCS=%d", tt.procs), fmt.Sprintf("OMP_NUM_THREADS=%d", tt.threads)}
-		if got := Threads(tt.cpus, tt.cores, tt.quota, tt.ranks); !slices.Equal(got, want) {
+		if got := ThreadEnv(tt.cpus, tt.cores, tt.quota, tt.ranks); !slices.Equal(got, want) {
 			t.Errorf("%+v: %q, want %q", tt, got, want)
 		}
 	}
