@@ -24,7 +24,7 @@ var checked = core.WithCheck(context.Background(), func(waited time.Duration) (t
 	if next < 0 {
 		return 0, errInterrupted
 	}
-	return time.Duration(min(next, maxMilliseconds)) * time.Millisecond, nil
+	return time.Duration(next) * time.Millisecond, nil
 })
 
 // A place is a call site that gompi_place has named: the contexts of calls from there.

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"gompi/comm/commtest"
 	"gompi/internal/calls"
 	"gompi/internal/core"
+	"gompi/internal/mem"
 )
 
 // C's allreduce of 8 bytes allocates nothing in Go.
@@ -41,26 +40,38 @@ func TestACollectiveFromCAllocatesNothing(t *testing.T) {
 	})
 }
 
-// Collectives have the same numbers in C and in package calls.
-func TestCAndGoNumberCollectivesAlike(t *testing.T) {
-	text, err := os.ReadFile("shim/core.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ = bytes.Cut(text, []byte("/* The collectives"))
-	text, _, _ = bytes.Cut(text, []byte("};"))
-	got := map[string]string{}
-	for _, m := range regexp.MustCompile(`GOMPI_(\w+) = (\d+)`).FindAllStringSubmatch(string(text), -1) {
-		got[m[1]] = m[2]
-	}
-	want := map[string]string{}
+// Collectives, types and operators have the same numbers in C as in packages calls and mem.
+func TestCAndGoNumberAlike(t *testing.T) {
+	number := map[string]int{}
 	for _, k := range calls.Exchanges {
-		if k != calls.Alltoallw { // torch has no such call
-			want[strings.ToUpper(strings.TrimPrefix(k.MPI(), "MPI_"))] = fmt.Sprint(int(k))
-		}
+		number[strings.TrimPrefix(k.MPI(), "MPI_")] = int(k)
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("shim/core.h has the numbers %v, package calls %v", got, want)
+	for x := mem.I8; x <= mem.C128; x++ {
+		number[x.String()] = int(x)
+	}
+	for op := mem.Sum; op <= mem.BXor; op++ {
+		number[op.String()] = int(op)
+	}
+	for name, n := range number {
+		number[strings.ToUpper(name)] = n
+	}
+	for file, enums := range map[string]int{"shim/core.h": 11, "gompi.h": 22} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, m := range regexp.MustCompile(`GOMPI_(\w+) = (\d+)`).FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "OK" || strings.HasPrefix(m[1], "ERR_") || m[1] == "TEXT" {
+				continue
+			}
+			if found++; fmt.Sprint(number[m[1]]) != m[2] {
+				t.Errorf("%s: GOMPI_%s is %s, in Go %d", file, m[1], m[2], number[m[1]])
+			}
+		}
+		if found != enums {
+			t.Errorf("%s has %d numbers, want %d", file, found, enums)
+		}
 	}
 }
 
@@ -99,7 +110,7 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 func TestAPanicIsAnError(t *testing.T) {
 	text := new([2048]_Ctype_char)
 	code := guarded(&text[0], func() error { panic("trouble") })
-	if got := unsafe.String((*byte)(unsafe.Pointer(text)), 2048); code != 13 ||
+	if got := unsafe.String((*byte)(unsafe.Pointer(text)), 2048); code != 8 ||
 		!strings.HasPrefix(got, "panic in gompi: trouble\x00") {
 		t.Errorf("code %d, text %q", code, got[:40])
 	}

@@ -19,7 +19,6 @@ var codes = [...]struct {
 	err  error
 	code C.int
 }{
-	{errState, C.GOMPI_ERR_STATE},
 	{core.ErrArgument, C.GOMPI_ERR_ARGUMENT},
 	{core.ErrMismatch, C.GOMPI_ERR_MISMATCH},
 	{errTimeout, C.GOMPI_ERR_TIMEOUT},
@@ -27,10 +26,6 @@ var codes = [...]struct {
 	{core.ErrRevoked, C.GOMPI_ERR_REVOKED},
 	{core.ErrLeft, C.GOMPI_ERR_LEFT},
 	{core.ErrTruncated, C.GOMPI_ERR_TRUNCATED},
-	{core.ErrType, C.GOMPI_ERR_TYPE},
-	{core.ErrClosed, C.GOMPI_ERR_CLOSED},
-	{core.ErrConcurrent, C.GOMPI_ERR_CONCURRENT},
-	{core.ErrMemory, C.GOMPI_ERR_MEMORY},
 }
 
 // result returns the code of err and writes its message to text.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/core"
+	"gompi/internal/mem"
 	"gompi/internal/sockets"
 	"gompi/internal/version"
 )
@@ -27,6 +28,14 @@ func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.
 		err = f(c)
 	}
 	return result(err, text)
+}
+
+// do is on for an f without errors.
+func do(number C.gompi_comm, text *C.char, f func(*communicator)) C.int {
+	return on(number, text, func(c *communicator) error {
+		f(c)
+		return nil
+	})
 }
 
 // guarded calls f and turns a panic into an error.
@@ -48,28 +57,17 @@ func gompi_core_finalize(text *C.char) C.int { return guarded(text, leave) }
 
 //export gompi_core_abort
 func gompi_core_abort(status C.int, reason, text *C.char) C.int {
-	return on(world, text, func(c *communicator) error {
-		if status < 1 || status > 255 {
-			return wrong("status is %d: want 1 to 255", status)
-		}
-		return c.Abort(int(status), C.GoString(reason))
-	})
+	return on(world, text, func(c *communicator) error { return c.Abort(int(status), C.GoString(reason)) })
 }
 
 //export gompi_core_rank
 func gompi_core_rank(number C.gompi_comm, rank *C.int, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error {
-		*rank = C.int(c.Rank())
-		return nil
-	})
+	return do(number, text, func(c *communicator) { *rank = C.int(c.Rank()) })
 }
 
 //export gompi_core_size
 func gompi_core_size(number C.gompi_comm, size *C.int, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error {
-		*size = C.int(c.Size())
-		return nil
-	})
+	return do(number, text, func(c *communicator) { *size = C.int(c.Size()) })
 }
 
 //export gompi_core_set_timeout
@@ -79,29 +77,16 @@ func gompi_core_set_timeout(number C.gompi_comm, milliseconds C.int64_t, text *C
 
 //export gompi_core_set_site
 func gompi_core_set_site(site, text *C.char) C.int {
-	return on(world, text, func(c *communicator) error {
-		c.SetSite(C.GoString(site))
-		return nil
-	})
+	return do(world, text, func(c *communicator) { c.SetSite(C.GoString(site)) })
 }
 
 //export gompi_core_place
 func gompi_core_place(name *C.char, place *C.int, text *C.char) C.int {
-	return on(world, text, func(c *communicator) error {
+	return do(world, text, func(c *communicator) {
 		*place = 0
 		if c.Counts() {
 			*place = C.int(newPlace(C.GoString(name)))
 		}
-		return nil
-	})
-}
-
-//export gompi_core_split
-func gompi_core_split(number C.gompi_comm, color, key C.int, made *C.gompi_comm, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error {
-		ctx, cancel := c.context()
-		defer cancel()
-		return store(made)(c.Split(ctx, int(color), int(key)))
 	})
 }
 
@@ -111,9 +96,6 @@ func gompi_core_create_group(number C.gompi_comm, ranks *C.int, n C.size_t, tag 
 	return on(number, text, func(c *communicator) error {
 		ctx, cancel := c.context()
 		defer cancel()
-		if uint64(n) > uint64(c.Size()) {
-			return wrong("n is %d: want 1 to %d", n, c.Size())
-		}
 		g, err := c.Group().Incl(list(ranks, int(n))...)
 		if err != nil {
 			return err
@@ -157,37 +139,18 @@ func gompi_core_free(number C.gompi_comm, text *C.char) C.int {
 
 //export gompi_core_hide
 func gompi_core_hide(number C.gompi_comm, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error {
-		c.Hide()
-		return nil
-	})
+	return do(number, text, func(c *communicator) { c.Hide() })
 }
 
 //export gompi_core_revoke
 func gompi_core_revoke(number C.gompi_comm, reason, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error {
-		c.Revoke(C.GoString(reason))
-		return nil
-	})
-}
-
-//export gompi_core_alloc
-func gompi_core_alloc(number C.gompi_comm, bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
-	return on(number, text, func(c *communicator) (err error) {
-		*memory, err = c.alloc(uint64(bytes))
-		return err
-	})
-}
-
-//export gompi_core_dealloc
-func gompi_core_dealloc(number C.gompi_comm, memory unsafe.Pointer, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error { return c.dealloc(memory) })
+	return do(number, text, func(c *communicator) { c.Revoke(C.GoString(reason)) })
 }
 
 //export gompi_core_alloc_local
 func gompi_core_alloc_local(bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
 	return on(world, text, func(c *communicator) (err error) {
-		*memory, err = c.allocLocal(uint64(bytes))
+		*memory, err = c.allocLocal(int(bytes))
 		return err
 	})
 }
@@ -195,6 +158,19 @@ func gompi_core_alloc_local(bytes C.size_t, memory *unsafe.Pointer, text *C.char
 //export gompi_core_dealloc_local
 func gompi_core_dealloc_local(memory unsafe.Pointer, text *C.char) C.int {
 	return on(world, text, func(c *communicator) error { return c.deallocLocal(memory) })
+}
+
+// gompi_core_share gives c a byte of memory of its own until c ends: ranks of a communicator that has
+// some look whether a buffer lies in shared memory.
+//
+//export gompi_core_share
+func gompi_core_share(number C.gompi_comm, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		ctx, cancel := c.context()
+		defer cancel()
+		_, err := c.Alloc(ctx, mem.TypeOf[byte](), 1)
+		return err
+	})
 }
 
 //export gompi_core_send
@@ -209,12 +185,12 @@ func gompi_core_recv(m *C.struct_gompi_message, status *C.gompi_status, text *C.
 
 //export gompi_core_isend
 func gompi_core_isend(m *C.struct_gompi_message, number *C.gompi_request, text *C.char) C.int {
-	return on(m.comm, text, func(c *communicator) error { return c.start(m, number, c.Isend) })
+	return do(m.comm, text, func(c *communicator) { c.start(m, number, c.Isend) })
 }
 
 //export gompi_core_irecv
 func gompi_core_irecv(m *C.struct_gompi_message, number *C.gompi_request, text *C.char) C.int {
-	return on(m.comm, text, func(c *communicator) error { return c.start(m, number, c.Irecv) })
+	return do(m.comm, text, func(c *communicator) { c.start(m, number, c.Irecv) })
 }
 
 //export gompi_core_wait

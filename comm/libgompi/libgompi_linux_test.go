@@ -156,7 +156,7 @@ func TestFunctionsOfTheHeaderOnTwoHosts(t *testing.T) {
 	}
 }
 
-func TestMemoryGoesWithItsCommunicator(t *testing.T) {
+func TestMemoryOfOneRankIsGivenBack(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/freed.c")
 	for _, c := range stress.Some(t, 1, []struct {
@@ -170,31 +170,6 @@ func TestMemoryGoesWithItsCommunicator(t *testing.T) {
 func TestProgramsNeedNoLauncher(t *testing.T) {
 	k := start(t)
 	allDone(t, 1, command(t, k.program(t, "testdata/messages.c")))
-}
-
-func TestExampleGoesAround(t *testing.T) {
-	k := start(t)
-	prog := k.program(t, "../../examples/c/ring.c")
-	for _, np := range []int{1, 2, 4} {
-		want := fmt.Sprintf("around %d ranks: %d,", np, np*(np-1)/2)
-		if out, status := printed(k.command(t, np, prog)); status != 0 || !strings.Contains(out, want) {
-			t.Errorf("%d ranks: status %d, want %q: %s", np, status, want, out)
-		}
-	}
-}
-
-// A C++ program may include the header.
-func TestHeaderIsCPlusPlus(t *testing.T) {
-	k := start(t)
-	if _, err := exec.LookPath("g++"); err != nil {
-		t.Skip("needs g++")
-	}
-	cmd := exec.Command("g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++",
-		"-I"+k.lib, "-")
-	cmd.Stdin = strings.NewReader("#include <gompi.h>\nint main() { return gompi_init(); }\n")
-	if out, status := printed(cmd); status != 0 {
-		t.Error(out)
-	}
 }
 
 func TestVariablesThatAreSetLaterCount(t *testing.T) {

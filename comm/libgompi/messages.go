@@ -17,40 +17,21 @@ import (
 type request struct {
 	core.Request
 	on *communicator
-
-	// The outcome of a request that was complete at once: a core.Request returns its outcome once.
-	known  bool
-	status core.Status
-	err    error
 }
 
 // payload returns the elements of a message.
-func payload(m *C.struct_gompi_message) (mem.Buffer, error) {
-	t, err := elements(int(m._type))
-	if err != nil {
-		return mem.Buffer{}, err
-	}
-	return buffer("buf", m.buf, uint64(m.n), t)
-}
+func payload(m *C.struct_gompi_message) mem.Buffer { return buffer(m.buf, int(m.n), mem.Type(m._type)) }
 
 func (c *communicator) send(m *C.struct_gompi_message) error {
-	b, err := payload(m)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := c.context()
 	defer cancel()
-	return c.Send(ctx, int(m.peer), int(m.tag), b)
+	return c.Send(ctx, int(m.peer), int(m.tag), payload(m))
 }
 
 func (c *communicator) receive(m *C.struct_gompi_message, status *C.gompi_status) error {
-	b, err := payload(m)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := c.context()
 	defer cancel()
-	st, err := c.Recv(ctx, int(m.peer), int(m.tag), b)
+	st, err := c.Recv(ctx, int(m.peer), int(m.tag), payload(m))
 	describe(status, st)
 	return err
 }
@@ -67,31 +48,24 @@ func (c *communicator) probe(m *C.struct_gompi_message, status *C.gompi_status) 
 func (c *communicator) iprobe(m *C.struct_gompi_message, found *C.int, status *C.gompi_status) error {
 	st, ok, err := c.Iprobe(int(m.peer), int(m.tag))
 	describe(status, st)
-	if *found = 0; ok {
-		*found = 1
-	}
+	*found = flag(ok)
 	return err
 }
 
-// start starts a message. A wrong argument is an error at once, without a request.
-func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
-	begin func(peer, tag int, b mem.Buffer) core.Request) error {
-	*number = 0
-	b, err := payload(m)
-	if err != nil {
-		return err
+func flag(is bool) C.int {
+	if is {
+		return 1
 	}
-	r := request{Request: begin(int(m.peer), int(m.tag), b), on: c}
-	if r.Done() {
-		if r.status, r.known, r.err = r.Test(); errors.Is(r.err, core.ErrArgument) {
-			return r.err
-		}
-	}
-	*number = C.gompi_request(requests.add(r))
-	return nil
+	return 0
 }
 
-// wait is gompi_wait, and gompi_wait_for if milliseconds is not 0.
+// start starts a message.
+func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
+	begin func(peer, tag int, b mem.Buffer) core.Request) {
+	*number = C.gompi_request(requests.add(request{begin(int(m.peer), int(m.tag), payload(m)), c}))
+}
+
+// wait is gompi_wait.
 func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) error {
 	return finish(number, status, func(r request) (core.Status, bool, error) {
 		ctx, cancel := r.on.context()
@@ -107,9 +81,7 @@ func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) e
 // test is gompi_test.
 func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
 	err := finish(number, status, func(r request) (core.Status, bool, error) { return r.Test() })
-	if *done = 0; *number == 0 {
-		*done = 1
-	}
+	*done = flag(*number == 0)
 	return err
 }
 
@@ -125,12 +97,9 @@ func finish(number *C.gompi_request, status *C.gompi_status,
 		return outOfTurn(now)
 	}
 	if !ok {
-		return wrong("there is no request %d: want one that is not complete, or GOMPI_REQUEST_NULL", *number)
+		return core.BadArgument("there is no request %d: want one that is not complete, or GOMPI_REQUEST_NULL", *number)
 	}
-	st, over, err := r.status, r.known, r.err
-	if !over {
-		st, over, err = outcome(r)
-	}
+	st, over, err := outcome(r)
 	if over {
 		describe(status, st)
 		requests.remove(int64(*number))
@@ -139,8 +108,11 @@ func finish(number *C.gompi_request, status *C.gompi_status,
 	return err
 }
 
-// describe fills in status.
+// describe fills in status, if C wants it.
 func describe(status *C.gompi_status, st core.Status) {
+	if status == nil {
+		return
+	}
 	if st == (core.Status{}) { // there was no message
 		st.Source, st.Tag = core.AnySource, core.AnyTag
 	}

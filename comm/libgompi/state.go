@@ -21,9 +21,8 @@ func init() { boot.NotInGo = guest.PythonStacks }
 // A communicator is one that C knows by a number.
 type communicator struct {
 	*core.Comm
-	apart       bool         // some rank is on another host
-	limit       atomic.Int64 // of blocking calls, in ns; 0 is none
-	allocations allocations
+	apart bool         // some rank is on another host
+	limit atomic.Int64 // of blocking calls, in ns; 0 is none
 }
 
 var (
@@ -64,7 +63,7 @@ func find(number int64) (*communicator, error) {
 	if now := state.Load(); now != running {
 		return nil, outOfTurn(now)
 	}
-	return nil, wrong("there is no communicator %d: want GOMPI_WORLD, or a new one that was not freed", number)
+	return nil, core.BadArgument("there is no communicator %d: want GOMPI_WORLD, or a new one that was not freed", number)
 }
 
 func newCommunicator(c *core.Comm) int64 {
@@ -103,7 +102,7 @@ func joinContext(milliseconds int64) (context.Context, context.CancelFunc) {
 	if milliseconds == 0 {
 		return context.WithCancel(context.Background())
 	}
-	limit := time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond
+	limit := time.Duration(milliseconds) * time.Millisecond
 	return context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%w, %v", errTimeout, limit))
 }
 
@@ -138,7 +137,7 @@ func leave() (err error) {
 	for i := len(all) - 1; i >= 0; i-- { // the world, the first, closes last: it delivers pending messages
 		c, _ := communicators.find(all[i])
 		communicators.remove(all[i])
-		err = errors.Join(err, c.end(ctx))
+		err = errors.Join(err, c.Close(ctx))
 	}
 	return err
 }
@@ -149,18 +148,9 @@ func dissolve(number int64) error {
 	if err != nil {
 		return err
 	}
-	if number == world {
-		return wrong("GOMPI_WORLD is freed by gompi_finalize")
-	}
 	ctx, cancel := closing()
 	defer cancel()
 	communicators.remove(number)
-	return c.end(ctx)
-}
-
-// end closes c and with it c's memory from gompi_alloc.
-func (c *communicator) end(ctx context.Context) error {
-	defer c.allocations.unpinAll()
 	return c.Close(ctx)
 }
 
@@ -178,7 +168,7 @@ func (c *communicator) within(base context.Context) (context.Context, context.Ca
 // setLimit is gompi_set_timeout.
 func (c *communicator) setLimit(milliseconds int64) error {
 	if milliseconds < 0 || milliseconds > maxMilliseconds {
-		return wrong("milliseconds is %d: want 0 to %d", milliseconds, maxMilliseconds)
+		return core.BadArgument("milliseconds is %d: want 0 to %d", milliseconds, maxMilliseconds)
 	}
 	c.limit.Store(milliseconds * int64(time.Millisecond))
 	return nil

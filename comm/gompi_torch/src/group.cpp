@@ -32,9 +32,8 @@ Groups& groups() {
 Group::Group(Communicator c, std::string name, int rank, int size, StorePtr s, std::chrono::milliseconds limit)
 	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), store(std::move(s)), timeout(std::make_shared<Limit>(limit)),
 	  me(std::make_shared<Member>(Member{std::move(name), rank, size})), queue(std::make_shared<Queue>(store, me, hooks)), messages(comm) {
-	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
 	check(gompi_set_timeout(comm, limit.count()));
-	check(gompi_alloc(comm, 1, &byte));
+	check(gompi_share(comm)); // tensors of the heap are used in place
 	std::lock_guard<std::mutex> lock(groups().mutex);
 	groups().open[comm] = queue;
 }
@@ -184,7 +183,7 @@ WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 			std::vector<int64_t> counts(ns);
 			for (auto& k : counts)
 				k *= row;
-			return gompi_allgatherv(c, rows.data_ptr(), all.data_ptr(), counts.data(), nullptr, typeOf(rows));
+			return gompi_allgatherv(c, rows.data_ptr(), all.data_ptr(), counts.data(), typeOf(rows));
 		};
 		at::Tensor indices, values;
 		if (int err = gather(mine._indices().t().contiguous(), indices))
@@ -255,7 +254,7 @@ WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::Allg
 	Flat in(only(inputs)), out(blocks);
 	wantBlock(lengths, rank_, size_, out, in);
 	return submit(c10d::OpType::ALLGATHER, "gompi:all_gather", {only(inputs)}, blocks, [c = comm, in, out, lengths]() mutable {
-		return through(in, out, [&] { return gompi_allgatherv(c, in.data(), out.data(), lengths.data(), nullptr, in.type()); });
+		return through(in, out, [&] { return gompi_allgatherv(c, in.data(), out.data(), lengths.data(), in.type()); });
 	});
 }
 
@@ -373,7 +372,7 @@ WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, const std::vect
 	if (in.scalarType() != out.scalarType())
 		fail("all_to_all of ", in.scalarType(), " to ", out.scalarType(), ": want one type");
 	return submit(op, "gompi:all_to_all", inputs, outputs, [c = comm, out, recvs, in, sends]() mutable {
-		return through(in, out, [&] { return gompi_alltoallv(c, in.data(), sends.data(), nullptr, out.data(), recvs.data(), nullptr, in.type()); });
+		return through(in, out, [&] { return gompi_alltoallv(c, in.data(), sends.data(), out.data(), recvs.data(), in.type()); });
 	});
 }
 

@@ -44,7 +44,7 @@ Interruptible::Interruptible(gompi_check help, void* arg) : help(help), arg(arg)
 
 Interruptible::~Interruptible() {
 	if (placed)
-		gompi_set_site(nullptr);
+		gompi_set_site("");
 	innermost = outer;
 	if (outer || help || here())
 		gompi_set_check(outer ? ask : nullptr, outer);

@@ -277,7 +277,7 @@ bool Message::ask(milliseconds time) {
 		asker = me;
 	}
 	int done = 0;
-	int code = time.count() > 0 ? gompi_wait_for(&transfer.request, time.count(), &transfer.status)
+	int code = time.count() > 0 ? gompi_wait(&transfer.request, time.count(), &transfer.status)
 	                            : gompi_test(&transfer.request, &done, &transfer.status);
 	if (transfer.request == GOMPI_REQUEST_NULL || (code != GOMPI_OK && code != GOMPI_ERR_TIMEOUT && code != GOMPI_ERR_INTERRUPTED))
 		end(code);

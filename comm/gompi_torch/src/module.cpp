@@ -33,8 +33,7 @@ std::pair<int, int> join(std::chrono::milliseconds time) {
 	static std::mutex once;
 	std::lock_guard<std::mutex> lock(once);
 	if (!joined) {
-		const int64_t limit = limitOf(time);
-		check(limit > 0 ? gompi_init_for(limit) : gompi_init());
+		check(gompi_init(limitOf(time)));
 		leaveAtExit();
 		joined = true;
 	}

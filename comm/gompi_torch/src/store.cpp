@@ -80,10 +80,10 @@ bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
 	uint64_t n;
 	gompi_request r;
 	reach(gompi_irecv(comm, &n, 1, GOMPI_UINT64, 0, tag, &r));
-	int code = timeout == kNoTimeout ? gompi_wait(&r, nullptr) : gompi_wait_for(&r, std::max<int64_t>(timeout.count(), 1), nullptr);
+	int code = gompi_wait(&r, timeout == kNoTimeout ? 0 : std::max<int64_t>(timeout.count(), 1), nullptr);
 	if (code == GOMPI_ERR_TIMEOUT) {
 		put(numberBytes(static_cast<int64_t>(Ask::GiveUp)));
-		code = gompi_wait(&r, nullptr);
+		code = gompi_wait(&r, 0, nullptr);
 	}
 	reach(code);
 	if (n == gaveUp)

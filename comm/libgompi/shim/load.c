@@ -40,7 +40,7 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 /* This process is a child, and the core in it is the parent's. */
 static int forked;
 
-/* What gompi_set_check has set, for each thread. */
+/* The check of gompi_set_check and its argument, for each thread. */
 static _Thread_local gompi_check check;
 static _Thread_local void *check_arg;
 
@@ -95,24 +95,20 @@ __attribute__((constructor)) static void loaded(void) {
 	snprintf(core_path, sizeof core_path, "%.*s/libgompi-core.so", (int)(slash - path), path);
 }
 
-int fail(int code, const char *format, ...) {
+/* fail sets the text of an error. */
+__attribute__((format(printf, 1, 2))) static int fail(const char *format, ...) {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return code;
-}
-
-int null_argument(const char *name, const char *want) {
-	return fail(GOMPI_ERR_ARGUMENT, "%s is NULL: want %s", name, want);
+	return GOMPI_ERR_OTHER;
 }
 
 static int not_in_a_child(void) {
 	if (!forked)
 		return GOMPI_OK;
-	return fail(GOMPI_ERR_FORKED,
-	            "this process is a child, made by fork() after its parent called gompi_init: "
+	return fail("this process is a child, made by fork() after its parent called gompi_init: "
 	            "the rank is the parent");
 }
 
@@ -120,7 +116,7 @@ int enter(void) {
 	int err = not_in_a_child();
 
 	if (!err && !atomic_load(&opened))
-		return fail(GOMPI_ERR_STATE, "gompi_init has not been called");
+		return fail("gompi_init has not been called");
 	if (!err)
 		core.prepare_thread();
 	return err;
@@ -185,28 +181,27 @@ static int open_core(void) {
 	if (atomic_load(&opened))
 		return GOMPI_OK;
 	if (dl_iterate_phdr(is_go, &other))
-		return fail(GOMPI_ERR_LIBRARY,
-		            "%s is written in Go, too, and a process can have Go's runtime once: "
+		return fail("%s is written in Go, too, and a process can have Go's runtime once: "
 		            "libgompi brings its own", other);
 	if (gompi_no_room(room, sizeof room))
-		return fail(GOMPI_ERR_LIBRARY, "%s", room);
+		return fail("%s", room);
 	gompi_signals();
 	/* Go cannot be unloaded. */
 	library = dlopen(core_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!library)
-		return fail(GOMPI_ERR_LIBRARY, "cannot open the other half of libgompi.so: %s", dlerror());
+		return fail("cannot open the other half of libgompi.so: %s", dlerror());
 	/* Whatever it turns out to be, Go's threads may be there now. */
 	atomic_store(&opened, 1);
 	*(void **)&fill = dlsym(library, "gompi_core_fill");
 	if (!fill)
-		return fail(GOMPI_ERR_LIBRARY, "%s is not of gompi: %s", core_path, dlerror());
+		return fail("%s is not of gompi: %s", core_path, dlerror());
 	version = fill(&core, ask);
 	if (strcmp(version, GOMPI_VERSION) != 0)
-		return fail(GOMPI_ERR_LIBRARY, "%s is of version %s: want %s, as libgompi.so", core_path, version, GOMPI_VERSION);
+		return fail("%s is of version %s: want %s, as libgompi.so", core_path, version, GOMPI_VERSION);
 	return GOMPI_OK;
 }
 
-static int init_for(int64_t milliseconds) {
+int gompi_init(int64_t milliseconds) {
 	int err = not_in_a_child();
 
 	if (err)
@@ -220,24 +215,11 @@ static int init_for(int64_t milliseconds) {
 	return core.init(milliseconds, sockets, SOCKETS, text);
 }
 
-int gompi_init(void) { return init_for(0); }
-
-int gompi_init_for(int64_t milliseconds) {
-	if (milliseconds < 1)
-		return fail(GOMPI_ERR_ARGUMENT, "milliseconds is %lld: want 1 or more", (long long)milliseconds);
-	return init_for(milliseconds);
-}
-
 const char *gompi_error(void) { return text; }
 
 const char *gompi_version(void) { return GOMPI_VERSION; }
 
-int gompi_set_check(gompi_check function, void *arg) {
-	int err = enter();
-
-	if (!err) {
-		check = function;
-		check_arg = arg;
-	}
-	return err;
+void gompi_set_check(gompi_check function, void *arg) {
+	check = function;
+	check_arg = arg;
 }

@@ -1,6 +1,4 @@
 /* Every collective, in place and not, with the results that any number of ranks must get. */
-#include <stdbool.h>
-
 #include "check.h"
 
 enum { N = 3, MOST = 16 };
@@ -92,7 +90,7 @@ static void check_blocks(const char *what, const int64_t *a) {
 }
 
 static void allgather(void) {
-	int64_t a[N], b[MOST * N], counts[MOST], displs[MOST];
+	int64_t a[N], b[MOST * N], counts[MOST];
 
 	fill(a, N);
 	memset(b, 0, sizeof b);
@@ -103,21 +101,15 @@ static void allgather(void) {
 	OK(gompi_allgather(GOMPI_WORLD, b + me * N, b, N, GOMPI_INT64));
 	check_blocks("allgather in place", b);
 
-	for (int r = 0; r < size; r++) {
-		counts[r] = N;
-		displs[r] = (size - 1 - r) * N; /* in reverse */
-	}
-	memset(b, 0, sizeof b);
-	OK(gompi_allgatherv(GOMPI_WORLD, a, b, counts, NULL, GOMPI_INT64));
-	check_blocks("allgatherv", b);
-	memset(b, 0, sizeof b);
-	OK(gompi_allgatherv(GOMPI_WORLD, a, b, counts, displs, GOMPI_INT64));
 	for (int r = 0; r < size; r++)
-		CHECK(b[displs[r]] == value(r, 0), "allgatherv in reverse: block %d has %ld", r, b[displs[r]]);
+		counts[r] = N;
+	memset(b, 0, sizeof b);
+	OK(gompi_allgatherv(GOMPI_WORLD, a, b, counts, GOMPI_INT64));
+	check_blocks("allgatherv", b);
 }
 
 static void gather(void) {
-	int64_t a[N], b[MOST * N], counts[MOST], displs[MOST];
+	int64_t a[N], b[MOST * N];
 	int root = size / 2;
 
 	fill(a, N);
@@ -130,69 +122,38 @@ static void gather(void) {
 	OK(gompi_gather(GOMPI_WORLD, b + me * N, b, N, GOMPI_INT64, root));
 	if (me == root)
 		check_blocks("gather in place", b);
-
-	for (int r = 0; r < size; r++) {
-		counts[r] = N;
-		displs[r] = r * N;
-	}
-	memset(b, 0, sizeof b);
-	OK(gompi_gatherv(GOMPI_WORLD, a, N, b, me == root ? counts : NULL, me == root ? displs : NULL, GOMPI_INT64, root));
-	if (me == root)
-		check_blocks("gatherv", b);
 }
 
 static void scatter(void) {
-	int64_t a[MOST * N], b[N], counts[MOST];
+	int64_t a[MOST * N], b[N];
 	int root = size / 2;
 
-	for (int r = 0; r < size; r++) {
-		counts[r] = N;
+	for (int r = 0; r < size; r++)
 		for (int i = 0; i < N; i++)
 			a[r * N + i] = value(r, i);
-	}
 	memset(b, 0, sizeof b);
 	OK(gompi_scatter(GOMPI_WORLD, me == root ? a : NULL, b, N, GOMPI_INT64, root));
 	for (int i = 0; i < N; i++)
 		CHECK(b[i] == value(me, i), "scatter: b[%d] is %ld", i, b[i]);
 	OK(gompi_scatter(GOMPI_WORLD, a, me == root ? a + me * N : b, N, GOMPI_INT64, root));
-	memset(b, 0, sizeof b);
-	OK(gompi_scatterv(GOMPI_WORLD, a, me == root ? counts : NULL, NULL, b, N, GOMPI_INT64, root));
-	for (int i = 0; i < N; i++)
-		CHECK(b[i] == value(me, i), "scatterv: b[%d] is %ld", i, b[i]);
 }
 
+/* Rank r gets r % 2 + 1 elements from each rank. */
 static void alltoall(void) {
-	int64_t a[MOST * N], b[MOST * N], counts[MOST], displs[MOST];
+	int64_t a[MOST * N], b[MOST * N], sends[MOST], recvs[MOST], *block = a;
+	int mine = me % 2 + 1;
 
 	for (int r = 0; r < size; r++) {
-		counts[r] = N;
-		displs[r] = (size - 1 - r) * N;
-		for (int i = 0; i < N; i++)
-			a[r * N + i] = 100 * r + value(me, i);
+		sends[r] = r % 2 + 1;
+		recvs[r] = mine;
+		for (int i = 0; i < sends[r]; i++)
+			*block++ = 100 * r + value(me, i);
 	}
-	OK(gompi_alltoall(GOMPI_WORLD, a, b, N, GOMPI_INT64));
-	for (int r = 0; r < size; r++)
-		CHECK(b[r * N + 1] == 100 * me + value(r, 1), "alltoall: block %d has %ld", r, b[r * N + 1]);
 	memset(b, 0, sizeof b);
-	OK(gompi_alltoallv(GOMPI_WORLD, a, counts, NULL, b, counts, displs, GOMPI_INT64));
+	OK(gompi_alltoallv(GOMPI_WORLD, a, sends, b, recvs, GOMPI_INT64));
 	for (int r = 0; r < size; r++)
-		CHECK(b[displs[r] + 1] == 100 * me + value(r, 1), "alltoallv: block %d has %ld", r, b[displs[r] + 1]);
-	OK(gompi_alltoall(GOMPI_WORLD, a, a, N, GOMPI_INT64));
-	for (int r = 0; r < size; r++)
-		CHECK(a[r * N + 1] == 100 * me + value(r, 1), "alltoall in place: block %d has %ld", r, a[r * N + 1]);
-}
-
-static void scan(void) {
-	int64_t a[N], b[N] = {-1, -1, -1};
-
-	fill(a, N);
-	OK(gompi_exscan(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
-	for (int i = 0; i < N; i++)
-		CHECK(b[i] == (me ? sum(me, i) : -1), "exscan: b[%d] is %ld", i, b[i]);
-	OK(gompi_scan(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
-	OK(gompi_scan(GOMPI_WORLD, a, a, N, GOMPI_INT64, GOMPI_SUM));
-	for (int i = 0; i < N; i++)
-		CHECK(a[i] == sum(me + 1, i) && b[i] == a[i], "scan: a[%d] is %ld, b[%d] %ld", i, a[i], i, b[i]);
+		for (int i = 0; i < mine; i++)
+			CHECK(b[r * mine + i] == 100 * me + value(r, i), "alltoallv: block %d has %ld", r, b[r * mine + i]);
 }
 
 /* The sum of 1 and 2 over all ranks, as each type of numbers has them. */
@@ -206,7 +167,6 @@ static void scan(void) {
 static void types(void) {
 	const uint16_t half[] = {0, 0x3c00, 0x4000, 0, 0x4400}, brain[] = {0, 0x3f80, 0x4000, 0, 0x4080};
 	uint16_t x;
-	bool all = me == 0;
 
 	SUMS(int8_t, GOMPI_INT8);
 	SUMS(int16_t, GOMPI_INT16);
@@ -226,8 +186,6 @@ static void types(void) {
 	x = brain[1];
 	OK(gompi_allreduce(GOMPI_WORLD, &x, &x, 1, GOMPI_BFLOAT16, GOMPI_SUM));
 	CHECK(x == brain[size], "of bfloat16: %x", x);
-	OK(gompi_allreduce(GOMPI_WORLD, &all, &all, 1, GOMPI_BOOL, GOMPI_LAND));
-	CHECK(all == (size == 1), "of bool: %d", all);
 }
 
 /* The result of an operator on 6 at rank 0 and 3 on all others. */
@@ -239,14 +197,13 @@ static int64_t result(gompi_op op) {
 }
 
 static void operators(void) {
-	int64_t prod = 6, sums = 6, bxor = 6, lxor = 1;
+	int64_t prod = 6, sums = 6, bxor = 6;
 	double avg = me ? 3 : 6;
 
 	for (int r = 1; r < size; r++) {
 		prod *= 3;
 		sums += 3;
 		bxor ^= 3;
-		lxor ^= 1;
 	}
 	CHECK(result(GOMPI_SUM) == sums, "sum");
 	CHECK(result(GOMPI_PROD) == prod, "prod");
@@ -254,72 +211,34 @@ static void operators(void) {
 	CHECK(avg == (double)sums / size, "avg");
 	CHECK(result(GOMPI_MIN) == (size > 1 ? 3 : 6), "min");
 	CHECK(result(GOMPI_MAX) == 6, "max");
-	CHECK(result(GOMPI_LAND) == (size > 1 ? 1 : 6) || result(GOMPI_LAND) == 1, "land");
-	CHECK(result(GOMPI_LOR) != 0, "lor");
-	CHECK(size == 1 || result(GOMPI_LXOR) == lxor, "lxor");
 	CHECK(result(GOMPI_BAND) == (size > 1 ? 2 : 6), "band");
 	CHECK(result(GOMPI_BOR) == (size > 1 ? 7 : 6), "bor");
 	CHECK(result(GOMPI_BXOR) == bxor, "bxor");
 }
 
-/* Pairs: the extreme values, and where they were. */
-#define PAIRS(ctype, type) \
-	do { \
-		ctype x = {5, 100 + me}, least, most = {.value = (me == size - 1), .index = me}; \
-		OK(gompi_allreduce(GOMPI_WORLD, &x, &least, 1, type, GOMPI_MINLOC)); \
-		CHECK(least.value == 5 && least.index == 100, "least " #ctype ": index %ld", (long)least.index); \
-		OK(gompi_allreduce(GOMPI_WORLD, &most, &most, 1, type, GOMPI_MAXLOC)); \
-		CHECK(most.value == 1 && most.index == size - 1, "most " #ctype ": index %ld", (long)most.index); \
-	} while (0)
-
-static void pairs(void) {
-	PAIRS(gompi_int32_loc, GOMPI_INT32_LOC);
-	PAIRS(gompi_int64_loc, GOMPI_INT64_LOC);
-	PAIRS(gompi_float32_loc, GOMPI_FLOAT32_LOC);
-	PAIRS(gompi_float64_loc, GOMPI_FLOAT64_LOC);
-}
-
-/* Long vectors, ordinary and of gompi_alloc. */
+/* Long vectors. Odd ranks have theirs in memory of gompi_alloc_local, of a length of its own. */
 static void vectors(void) {
-	enum { LONG = 1 << 17 };
-	double *a = malloc(LONG * sizeof *a), *b;
-	void *memory;
-
-	OK(gompi_alloc(GOMPI_WORLD, LONG * sizeof *b, &memory));
-	b = memory;
-	for (int i = 0; i < LONG; i++) {
-		CHECK(b[i] == 0, "memory of gompi_alloc is not zero at %d", i);
-		a[i] = b[i] = i + me;
-	}
-	OK(gompi_allreduce(GOMPI_WORLD, a, a, LONG, GOMPI_FLOAT64, GOMPI_SUM));
-	OK(gompi_allreduce(GOMPI_WORLD, b, b, LONG, GOMPI_FLOAT64, GOMPI_SUM));
-	for (int i = 0; i < LONG; i++)
-		CHECK(a[i] == (double)i * size + size * (size - 1) / 2 && b[i] == a[i], "a[%d] is %g, b[%d] %g", i, a[i], i, b[i]);
-	OK(gompi_dealloc(GOMPI_WORLD, memory));
-	free(a);
-}
-
-/* Memory of one rank: odd ones have some, of a length of their own. */
-static void local_vectors(void) {
 	enum { LONG = 1 << 16 };
-	void *lent, *memory = NULL;
+	void *memory = NULL;
+	gompi_comm c;
 	int64_t *a;
 
-	OK(gompi_alloc(GOMPI_WORLD, 1, &lent));
+	OK(gompi_dup(GOMPI_WORLD, &c));
+	OK(gompi_share(c));
 	if (me % 2)
 		OK(gompi_alloc_local((LONG + me) * sizeof *a, &memory));
 	a = memory ? memory : calloc(LONG, sizeof *a);
 	CHECK(a[0] == 0 && a[LONG - 1] == 0, "memory of gompi_alloc_local is not zero");
 	for (int i = 0; i < LONG; i++)
 		a[i] = i + me;
-	OK(gompi_allreduce(GOMPI_WORLD, a, a, LONG, GOMPI_INT64, GOMPI_SUM));
+	OK(gompi_allreduce(c, a, a, LONG, GOMPI_INT64, GOMPI_SUM));
 	for (int i = 0; i < LONG; i++)
 		CHECK(a[i] == (int64_t)i * size + size * (size - 1) / 2, "a[%d] is %ld", i, (long)a[i]);
 	if (memory)
 		OK(gompi_dealloc_local(memory));
 	else
 		free(a);
-	OK(gompi_dealloc(GOMPI_WORLD, lent));
+	OK(gompi_free(c));
 }
 
 /* The ranks from 0 to the last but one, from the highest to 0: the last one makes no call. */
@@ -348,21 +267,18 @@ static void all(void) {
 	gather();
 	scatter();
 	alltoall();
-	scan();
 	types();
 	operators();
-	pairs();
 	vectors();
-	local_vectors();
 	groups();
 }
 
 int main(void) {
-	OK(gompi_init());
+	OK(gompi_init(0));
 	me = rank_of(GOMPI_WORLD);
 	size = size_of(GOMPI_WORLD);
 	all();
-	OK(gompi_set_background(1));
+	gompi_set_background(1);
 	all();
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);

@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
 	int me;
 
 	signal(SIGTERM, SIG_IGN); /* by which gompirun ends the others */
-	OK(gompi_init());
+	OK(gompi_init(0));
 	me = rank_of(GOMPI_WORLD);
 	CHECK(argc > 1, "want exit, return, kill or abort");
 	if (me == 1) {

@@ -6,73 +6,37 @@ static int me, size;
 static void arguments(void) {
 	const gompi_comm w = GOMPI_WORLD;
 	int64_t x[64] = {0}, counts[64], negative[64];
-	gompi_request r = 12345;
+	gompi_request r = 4711;
 	gompi_comm c;
-	void *memory;
-	int i, nobody = 1000000;
+	int found, nobody = 1000000;
 
-	for (i = 0; i < 64; i++) {
+	for (int i = 0; i < 64; i++) {
 		counts[i] = 1;
 		negative[i] = -3;
 	}
 	FAILS(gompi_barrier(4711), GOMPI_ERR_ARGUMENT, "no communicator 4711");
 	FAILS(gompi_barrier(GOMPI_COMM_NULL), GOMPI_ERR_ARGUMENT, "no communicator 0");
 	FAILS(gompi_barrier(-1), GOMPI_ERR_ARGUMENT, "no communicator -1");
-	FAILS(gompi_rank(w, NULL), GOMPI_ERR_ARGUMENT, "rank is NULL");
-	FAILS(gompi_size(w, NULL), GOMPI_ERR_ARGUMENT, "size is NULL");
-	FAILS(gompi_split(w, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
-	FAILS(gompi_split(w, -2, 0, &c), GOMPI_ERR_ARGUMENT, "color -2");
-	FAILS(gompi_dup(w, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
-	FAILS(gompi_free(w), GOMPI_ERR_ARGUMENT, "gompi_finalize");
-	FAILS(gompi_abort(256, "no"), GOMPI_ERR_ARGUMENT, "status is 256");
 	FAILS(gompi_set_timeout(w, -1), GOMPI_ERR_ARGUMENT, "milliseconds is -1");
-	FAILS(gompi_alloc(w, 8, NULL), GOMPI_ERR_ARGUMENT, "memory is NULL");
-	FAILS(gompi_alloc(w, 0, &memory), GOMPI_ERR_ARGUMENT, "bytes is 0");
-	FAILS(gompi_dealloc(w, x), GOMPI_ERR_ARGUMENT, "want what gompi_alloc");
-	FAILS(gompi_alloc_local(0, &memory), GOMPI_ERR_ARGUMENT, "bytes is 0");
-	FAILS(gompi_alloc_local(8, NULL), GOMPI_ERR_ARGUMENT, "memory is NULL");
-	FAILS(gompi_dealloc_local(x), GOMPI_ERR_ARGUMENT, "want what gompi_alloc_local");
-	FAILS(gompi_create_group(w, NULL, 1, 0, &c), GOMPI_ERR_ARGUMENT, "ranks is NULL");
+	FAILS(gompi_dealloc_local(x), GOMPI_ERR_ARGUMENT, "want memory of gompi_alloc_local");
 	FAILS(gompi_create_group(w, &nobody, 1, 0, &c), GOMPI_ERR_ARGUMENT, "rank 1000000");
-	FAILS(gompi_create_group(w, &me, SIZE_MAX, 0, &c), GOMPI_ERR_ARGUMENT, "n is 18446744073709551615");
 	FAILS(gompi_create_group(w, &me, 1, -1, &c), GOMPI_ERR_ARGUMENT, "tag -1");
-	FAILS(gompi_create_group(w, &me, 1, 0, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
-	FAILS(gompi_wait_for(&r, 0, NULL), GOMPI_ERR_ARGUMENT, "milliseconds is 0");
+	FAILS(gompi_wait(&r, 0, NULL), GOMPI_ERR_ARGUMENT, "no request 4711");
 
 	FAILS(gompi_send(w, x, 1, GOMPI_INT64, size, 0), GOMPI_ERR_ARGUMENT, "to rank");
 	FAILS(gompi_send(w, x, 1, GOMPI_INT64, 0, -5), GOMPI_ERR_ARGUMENT, "tag -5");
-	FAILS(gompi_send(w, x, 1, 20, 0, 0), GOMPI_ERR_ARGUMENT, "type is 20");
-	FAILS(gompi_send(w, NULL, 3, GOMPI_INT8, 0, 0), GOMPI_ERR_ARGUMENT, "buf is NULL: want 3 elements of int8");
-	FAILS(gompi_send(w, x, SIZE_MAX, GOMPI_INT64, 0, 0), GOMPI_ERR_ARGUMENT, "18446744073709551615 elements");
 	FAILS(gompi_recv(w, x, 1, GOMPI_INT64, -3, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank -3");
-	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "from rank");
+	OK(gompi_irecv(w, x, 1, GOMPI_INT64, size, 0, &r));
+	FAILS(gompi_wait(&r, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank");
 	CHECK(r == GOMPI_REQUEST_NULL, "the request is %ld", (long)r);
-	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "to rank");
-	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
-	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
 	FAILS(gompi_probe(w, size, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank");
-	FAILS(gompi_iprobe(w, size, 0, &i, NULL), GOMPI_ERR_ARGUMENT, "from rank");
-	FAILS(gompi_iprobe(w, 0, 0, NULL, NULL), GOMPI_ERR_ARGUMENT, "found is NULL");
-	FAILS(gompi_wait(NULL, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
-	FAILS(gompi_test(NULL, &i, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
-	FAILS(gompi_test(&r, NULL, NULL), GOMPI_ERR_ARGUMENT, "done is NULL");
-	r = 4711;
-	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_ARGUMENT, "no request 4711");
+	FAILS(gompi_iprobe(w, size, 0, &found, NULL), GOMPI_ERR_ARGUMENT, "from rank");
 
-	FAILS(gompi_bcast(w, NULL, 2, GOMPI_INT64, 0), GOMPI_ERR_ARGUMENT, "recv is NULL");
 	FAILS(gompi_bcast(w, x, 2, GOMPI_INT64, -1), GOMPI_ERR_ARGUMENT, "root -1");
-	FAILS(gompi_bcast(w, x, 2, 0, 0), GOMPI_ERR_ARGUMENT, "type is 0");
-	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_INT64, 0), GOMPI_ERR_ARGUMENT, "op is 0");
-	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_INT64, 14), GOMPI_ERR_ARGUMENT, "op is 14");
 	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_FLOAT32, GOMPI_BAND), GOMPI_ERR_ARGUMENT, "float32");
-	FAILS(gompi_allreduce(w, NULL, x, 1, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "send is NULL");
 	FAILS(gompi_allreduce(w, x, x + 1, 2, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "overlap");
-	FAILS(gompi_allgather(w, x, x, SIZE_MAX / 2, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "not as much memory");
-	FAILS(gompi_allgatherv(w, x, x + 8, NULL, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "counts are NULL");
-	FAILS(gompi_reduce_scatter(w, x, x + 32, NULL, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "counts of send are NULL");
 	FAILS(gompi_reduce_scatter(w, x, x + 32, negative, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "-3 elements");
-	FAILS(gompi_alltoallv(w, x, counts, negative, x + 32, counts, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "from -3 on");
-	FAILS(gompi_alltoallv(w, x, counts, NULL, x + 32, NULL, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "counts of recv are NULL");
+	FAILS(gompi_alltoallv(w, x, negative, x + 32, counts, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "-3 elements");
 
 	/* A text names no place in Go's code, which is none of the program. */
 	CHECK(!strstr(gompi_error(), ".go:"), "the error is \"%s\"", gompi_error());
@@ -87,11 +51,11 @@ static void messages(void) {
 	OK(gompi_isend(GOMPI_WORLD, out, 4, GOMPI_INT32, me, 1, &r));
 	FAILS(gompi_recv(GOMPI_WORLD, in, 2, GOMPI_INT32, me, 1, &st), GOMPI_ERR_TRUNCATED, "");
 	CHECK(st.count == 4 && in[0] == 1 && in[1] == 2, "%zu elements, %d, %d", st.count, in[0], in[1]);
-	OK(gompi_wait(&r, NULL));
+	OK(gompi_wait(&r, 0, NULL));
 	OK(gompi_isend(GOMPI_WORLD, out, 2, GOMPI_INT32, me, 2, &r));
-	FAILS(gompi_recv(GOMPI_WORLD, in, 2, GOMPI_FLOAT32, me, 2, &st), GOMPI_ERR_TYPE, "float32");
+	FAILS(gompi_recv(GOMPI_WORLD, in, 2, GOMPI_FLOAT32, me, 2, &st), GOMPI_ERR_OTHER, "float32");
 	CHECK(st.type == GOMPI_INT32, "the type is %d", st.type);
-	OK(gompi_wait(&r, NULL));
+	OK(gompi_wait(&r, 0, NULL));
 }
 
 static void mismatch(void) {
@@ -131,12 +95,12 @@ static void timeouts(void) {
 	FAILS(gompi_recv(c, &x, 1, GOMPI_INT32, me, 1, NULL), GOMPI_ERR_TIMEOUT, "50ms");
 	FAILS(gompi_probe(c, me, 1, NULL), GOMPI_ERR_TIMEOUT, "50ms");
 	OK(gompi_irecv(c, &x, 1, GOMPI_INT32, me, 2, &r));
-	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_TIMEOUT, "50ms");
+	FAILS(gompi_wait(&r, 0, NULL), GOMPI_ERR_TIMEOUT, "50ms");
 	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
-	FAILS(gompi_wait_for(&r, 20, NULL), GOMPI_ERR_TIMEOUT, "20ms");
+	FAILS(gompi_wait(&r, 20, NULL), GOMPI_ERR_TIMEOUT, "20ms");
 	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
 	OK(gompi_send(c, &seven, 1, GOMPI_INT32, me, 2));
-	OK(gompi_wait_for(&r, 20000, NULL));
+	OK(gompi_wait(&r, 20000, NULL));
 	CHECK(r == GOMPI_REQUEST_NULL, "the request is still there");
 	CHECK(x == 7, "received %d", x);
 	OK(gompi_set_timeout(c, 0));
@@ -162,7 +126,6 @@ static void revoked(void) {
 		return;
 	OK(gompi_dup(GOMPI_WORLD, &c));
 	OK(gompi_hide(c));
-	FAILS(gompi_revoke(c, NULL), GOMPI_ERR_ARGUMENT, "reason is NULL");
 	if (me == 0)
 		OK(gompi_revoke(c, "no more of it"));
 	FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "no more of it");
@@ -197,35 +160,27 @@ static void checks(void) {
 	int asked = 0;
 
 	OK(gompi_dup(GOMPI_WORLD, &c));
-	OK(gompi_set_check(thrice, &asked));
+	gompi_set_check(thrice, &asked);
 	FAILS(gompi_recv(GOMPI_WORLD, &x, 1, GOMPI_INT32, me, 1, NULL), GOMPI_ERR_INTERRUPTED, "interrupted");
 	CHECK(asked == 3, "asked %d times", asked);
 	OK(gompi_irecv(GOMPI_WORLD, &x, 1, GOMPI_INT32, me, 2, &r));
 	asked = 0;
-	FAILS(gompi_wait_for(&r, 20000, NULL), GOMPI_ERR_INTERRUPTED, "interrupted");
+	FAILS(gompi_wait(&r, 20000, NULL), GOMPI_ERR_INTERRUPTED, "interrupted");
 	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
 	asked = 0;
-	OK(gompi_set_check(sends, &asked));
-	OK(gompi_wait(&r, NULL));
+	gompi_set_check(sends, &asked);
+	OK(gompi_wait(&r, 0, NULL));
 	CHECK(x == 7 && asked == 1, "received %d, asked %d times", x, asked);
-	OK(gompi_set_check(NULL, NULL));
+	gompi_set_check(NULL, NULL);
 	OK(gompi_barrier(GOMPI_WORLD)); /* all have come so far; none is in a call on c, which breaks */
 	asked = 0;
-	OK(gompi_set_check(me == 0 ? thrice : NULL, &asked));
+	gompi_set_check(me == 0 ? thrice : NULL, &asked);
 	if (me == 0 && size > 1)
 		FAILS(gompi_barrier(c), GOMPI_ERR_INTERRUPTED, "interrupted");
-	OK(gompi_set_check(NULL, NULL));
+	gompi_set_check(NULL, NULL);
 	OK(gompi_barrier(GOMPI_WORLD));
 	broken(c, "interrupted");
 	gompi_free(c);
-}
-
-/* One rank more memory than any machine has. */
-static void no_memory(void) {
-	void *memory = &memory;
-
-	FAILS(gompi_alloc(GOMPI_WORLD, (size_t)1 << 46, &memory), GOMPI_ERR_MEMORY, "");
-	OK(gompi_barrier(GOMPI_WORLD));
 }
 
 /* A peer that has left, and will send nothing. */
@@ -237,7 +192,7 @@ static void left(void) {
 }
 
 int main(void) {
-	OK(gompi_init());
+	OK(gompi_init(0));
 	me = rank_of(GOMPI_WORLD);
 	size = size_of(GOMPI_WORLD);
 	arguments();
@@ -245,14 +200,12 @@ int main(void) {
 	mismatch();
 	timeouts();
 	revoked();
-	OK(gompi_set_background(1));
+	gompi_set_background(1);
 	mismatch();
 	timeouts();
 	revoked();
-	OK(gompi_set_background(0));
+	gompi_set_background(0);
 	checks();
-	if (size > 1)
-		no_memory();
 	left();
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);

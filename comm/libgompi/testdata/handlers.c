@@ -11,7 +11,7 @@ static void call(void) {
 
 int main(void) {
 	handlers_before();
-	OK(gompi_init());
+	OK(gompi_init(0));
 	handlers_after(call);
 	OK(gompi_finalize());
 	printf("rank 0 of 1 done\n");

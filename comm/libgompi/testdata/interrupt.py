@@ -4,8 +4,8 @@ import os
 import sys
 
 lib = ctypes.CDLL(sys.argv[1])
-world, timeout, int32 = ctypes.c_int64(1), 14, 3
-assert lib.gompi_init() == 0
+world, timeout, int32 = ctypes.c_int64(1), 6, 3
+assert lib.gompi_init(ctypes.c_int64(0)) == 0
 assert lib.gompi_set_timeout(world, ctypes.c_int64(20)) == 0
 x = ctypes.c_int32()
 try:

@@ -6,7 +6,7 @@
 int main(int argc, char **argv) {
 	if (argc > 1)
 		CHECK(dlopen(argv[1], RTLD_NOW), "%s", dlerror());
-	CHECK(gompi_init() == GOMPI_ERR_LIBRARY, "%s", gompi_error());
+	CHECK(gompi_init(0) == GOMPI_ERR_OTHER, "%s", gompi_error());
 	printf("%s\n", gompi_error());
 	return 0;
 }

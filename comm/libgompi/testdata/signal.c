@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
 	int me;
 
 	(void)argv;
-	OK(gompi_init());
+	OK(gompi_init(0));
 	me = rank_of(GOMPI_WORLD);
 	if (argc > 1)
 		sigaction(SIGINT, &action, NULL);

@@ -11,7 +11,7 @@ static gompi_comm comms[THREADS];
 static void *sums(void *arg) {
 	gompi_comm c = *(gompi_comm *)arg;
 
-	OK(gompi_set_background(c % 2));
+	gompi_set_background(c % 2);
 	for (int64_t i = 0; i < ROUNDS; i++) {
 		int64_t x = i;
 
@@ -33,7 +33,7 @@ static void *meet(void *refused) {
 
 	if (code == GOMPI_OK)
 		return NULL;
-	CHECK(code == GOMPI_ERR_CONCURRENT, "returned %d: %s", code, gompi_error());
+	CHECK(strstr(gompi_error(), "inside a collective"), "returned %d: %s", code, gompi_error());
 	++*(int *)refused;
 	for (int r = 1; r < size; r++)
 		OK(gompi_send(c, NULL, 0, GOMPI_INT8, r, 1));
@@ -61,7 +61,7 @@ int main(void) {
 	pthread_t threads[THREADS];
 	int me;
 
-	OK(gompi_init());
+	OK(gompi_init(0));
 	size = size_of(GOMPI_WORLD);
 	me = rank_of(GOMPI_WORLD);
 	for (int i = 0; i < THREADS; i++)
