@@ -48,19 +48,17 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@$(call manual,$(BIN)/share,$(BIN)/gompi-bench)
 	@$(call topo,$(BIN))
 
-# gompi for C, in a folder.
-makelib = mkdir -p $(1) && \
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
-	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
-	rm -f $(1)/libgompi-core.h && \
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(1)/libgompi.so comm/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS) && \
-	cp comm/libgompi/gompi.h $(1)
-
+# The library of gompi_torch: libgompi.so, its other half in Go, and the header.
 LIB := $(BIN)/lib
 .PHONY: libgompi
-libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (needs a C compiler; docs/c.md)
-	$(call makelib,$(LIB))
+libgompi:
+	mkdir -p $(LIB)
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
+	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/libgompi
+	rm -f $(LIB)/libgompi-core.h
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
+	  -o $(LIB)/libgompi.so comm/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
+	cp comm/libgompi/gompi.h $(LIB)
 
 # MPI's libraries, in a folder.
 makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
@@ -251,7 +249,7 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 	./.ci/rdma
 
 .PHONY: wheel
-wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, libgompi, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
+wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
 	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./mpi/libmpi
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
@@ -287,20 +285,20 @@ ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=fo
 # The whole source is in them, as README and docs link to it, with the licences of all
 # that is linked into the programs.
 FILES = git ls-files 2>/dev/null || find . -type f ! -path './$(BIN)/*' ! -path './$(DIST)/*'
-dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, libgompi and MPI's libraries, which are not static, in that of this machine)
+dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo and MPI's libraries, which are not static, in that of this machine)
 	@for arch in $(ARCHS); do \
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
 	  $(call manual,$$d/bin/share,$(BIN)/gompi-bench) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
-	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib) && $(call makempi,$$d/bin/lib); }; } && \
+	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || $(call makempi,$$d/bin/lib); } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
-	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./mpi/libmpi && \
+	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./mpi/libmpi && \
 	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 .PHONY: deb
-deb: build ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libgompi libmpi before it, and their libraries are in it)
+deb: build ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libmpi before it, and MPI's libraries are in it)
 	@.ci/deb $(BIN) $(DIST) $(NUMBER) $(VERSION)
 
 # Without Go, too: a tarball of make dist has its programs built.
@@ -313,14 +311,10 @@ api: ## list the exported names of the public packages in internal/archtest/test
 rename: ## give the module the path of MODULE=github.com/you/gompi, so that whoever hosts it can publish it
 	@GO='$(GO)' .ci/rename '$(MODULE)'
 
-install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi and MPI's libraries if they were made, manual pages, completion for bash, zsh and fish, the docs and the examples' source
+install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), MPI's libraries if they were made, manual pages, completion for bash, zsh and fish, the docs and the examples' source
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
-	@if [ -e $(LIB)/libgompi.so ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
-	  install -m 755 $(LIB)/libgompi.so $(LIB)/libgompi-core.so $(DESTDIR)$(PREFIX)/lib && \
-	  install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include && \
-	  install -d $(TO)/lib/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' comm/libgompi/gompi.pc >$(TO)/lib/pkgconfig/gompi.pc; fi
 	@if [ -d $(BIN)/share ]; then cp -r $(BIN)/share $(TO); fi
 	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/* abi/*.so.1; do \
 	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
@@ -334,7 +328,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 
 uninstall: ## remove from PREFIX what make install puts there
 	@cd $(BIN) && for f in gompi* $$(find share -type f 2>/dev/null); do case $$f in share/*) ;; *) f=bin/$$f ;; esac; rm -f $(abspath $(TO))/$$f; done
-	@rm -f $(TO)/lib/libgompi.so $(TO)/lib/libgompi-core.so $(TO)/include/gompi.h $(TO)/lib/pkgconfig/gompi.pc $(TO)/lib/pkgconfig/gompi-mpi.pc
+	@rm -f $(TO)/lib/pkgconfig/gompi-mpi.pc
 	@rm -rf $(TO)/lib/gompi $(DOC)
 
 clean: ## remove bin and dist

@@ -1,6 +1,6 @@
 // Command wheel packs the results of make into a wheel, which pip installs: gompirun and its
-// helpers, libgompi, the libraries for MPI programs, and gompi_torch with its C++ sources. It runs
-// at the top of the repository.
+// helpers, the libraries for MPI programs, and gompi_torch with its library and its C++ sources. It
+// runs at the top of the repository.
 //
 //	wheel BIN LICENCES DIST
 //
@@ -28,13 +28,12 @@ const (
 const metadata = `Metadata-Version: 2.1
 Name: gompi
 Version: ` + version.Number + `
-Summary: MPI-style collectives and a launcher: gompirun, libgompi, and a backend "gompi" of torch.distributed
+Summary: MPI-style collectives and a launcher: gompirun, MPI's libraries, and a backend "gompi" of torch.distributed
 Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
-gompirun starts programs on many hosts, as mpirun and torchrun do. libgompi and its header are in
-gompi_torch/lib. MPI programs run on libraries in lib/gompi,
-and gompicc compiles them. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
+gompirun starts programs on many hosts, as mpirun and torchrun do. MPI programs run on libraries in
+lib/gompi, and gompicc compiles them. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
 what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
 `
 

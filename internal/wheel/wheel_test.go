@@ -22,7 +22,7 @@ import (
 )
 
 // TestTheWheelIsWhole makes a wheel and installs it for a Python of its own, whose gompirun runs
-// ranks, which find libgompi. There is no torch: gompi_torch says so.
+// ranks, which find gompi_torch's library. There is no torch: gompi_torch says so.
 func TestTheWheelIsWhole(t *testing.T) {
 	for _, tool := range []string{"make", "go", "cc", "python3"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -53,7 +53,7 @@ func TestTheWheelIsWhole(t *testing.T) {
 	const rank = `import ctypes, importlib.util as u
 gompi = ctypes.CDLL(u.find_spec("gompi_torch").submodule_search_locations[0] + "/lib/libgompi.so")
 size = ctypes.c_int()
-print("ok" if [gompi.gompi_init(), gompi.gompi_size(1, ctypes.byref(size)), gompi.gompi_finalize(), size.value] == [0, 0, 0, 2] else "no")
+print("ok" if [gompi.gompi_init(ctypes.c_int64(0)), gompi.gompi_size(1, ctypes.byref(size)), gompi.gompi_finalize(), size.value] == [0, 0, 0, 2] else "no")
 `
 	if output := run(t, gompirun, "-np", "2", python, "-c", rank); output != "ok\nok\n" {
 		t.Errorf("ranks in C say %q, want ok twice", output)

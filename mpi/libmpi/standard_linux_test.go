@@ -23,6 +23,15 @@ func TestProgramsOfTheStandardInterface(t *testing.T) {
 	}
 }
 
+// The example of docs/c.md.
+func TestTheExampleInC(t *testing.T) {
+	needC(t)
+	out, err := run(t, 4, compiled(t, "mpicc.abi", "../../../examples/c/ring.c"))
+	if err != nil || !strings.Contains(out, "around 4 ranks: 6, want 6\n") {
+		t.Errorf("%v: want the sum of the ranks, 6:\n%s", err, out)
+	}
+}
+
 // A peer is another MPI that has the standard interface, as make peers installs it.
 type peer struct {
 	compiler string // "" if it has none for the interface

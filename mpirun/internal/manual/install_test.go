@@ -31,7 +31,8 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 		}
 	}
 	write("gompirun", "#!/bin/sh\necho gompirun of a test\n")
-	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
+	for _, name := range []string{"libgompi.so", "gompi.h", "libgompi-mpi.so", "abi/libmpi_abi.so.1",
+		"abi/include/mpi.h"} {
 		write("lib/"+name, "")
 	}
 	gompicc, err := filesWith("../../../mpi/libmpi/gompicc")
@@ -54,18 +55,21 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	}
 	run("install")
 	found := installed(t, to)
-	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "lib/pkgconfig/gompi.pc",
-		"share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1",
+	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "lib/gompi/abi/include/mpi.h",
+		"lib/pkgconfig/gompi-mpi.pc", "share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1",
 		"share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
 		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
 		if !slices.Contains(found, "opt/"+want) {
 			t.Errorf("make install leaves out %s", want)
 		}
 	}
+	if slices.Contains(found, "opt/lib/libgompi.so") || slices.Contains(found, "opt/include/gompi.h") {
+		t.Error("make install installs the library of gompi_torch, which is for the wheel alone")
+	}
 	if _, err := exec.LookPath("pkg-config"); err == nil {
-		cmd := exec.Command("pkg-config", "--cflags", "--libs", "gompi")
+		cmd := exec.Command("pkg-config", "--cflags", "--libs", "gompi-mpi")
 		cmd.Env = append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(to, "opt/lib/pkgconfig"))
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lgompi") ||
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lmpi_abi") ||
 			!strings.Contains(string(out), "include") {
 			t.Errorf("pkg-config: %v: %s", err, out)
 		}
@@ -100,7 +104,7 @@ func debian(t *testing.T, bin string) {
 		t.Errorf("the package says of itself:\n%s", got)
 	}
 	found := command("dpkg-deb", "-c", file)
-	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "share/man/man1/gompirun.1.gz",
+	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "share/man/man1/gompirun.1.gz",
 		"share/doc/gompi/copyright", "share/doc/gompi/changelog.gz", "share/doc/gompi/README.md"} {
 		if !strings.Contains(found, " ./usr/"+want+"\n") {
 			t.Errorf("the package has no %s", want)
