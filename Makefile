@@ -54,11 +54,11 @@ LIB := $(BIN)/lib
 libgompi:
 	mkdir -p $(LIB)
 	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
-	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/libgompi
+	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/gompi_torch/libgompi
 	rm -f $(LIB)/libgompi-core.h
 	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(LIB)/libgompi.so comm/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
-	cp comm/libgompi/gompi.h $(LIB)
+	  -o $(LIB)/libgompi.so comm/gompi_torch/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
+	cp comm/gompi_torch/libgompi/gompi.h $(LIB)
 
 # MPI's libraries, in a folder.
 makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
@@ -250,7 +250,7 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 
 .PHONY: wheel
 wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
-	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./mpi/libmpi
+	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/gompi_torch/libgompi ./mpi/libmpi
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
 

@@ -128,7 +128,7 @@ var rules = []rule{
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile", "internal/timeline"}},
-	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot",
+	{"comm/gompi_torch/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot",
 		"internal/env", "internal/sockets", "internal/guest"}},
 	{"mpi/libmpi/twins", nil},
 	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest"}},
@@ -235,8 +235,8 @@ func TestEveryAllowanceIsUsed(t *testing.T) {
 // Only packages that call the CUDA driver, NVML or UCX, or that C calls, need a C compiler, and
 // have a form without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi",
-		"gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp",
+		"gompi/comm/gompi_torch/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

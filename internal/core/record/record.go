@@ -135,7 +135,7 @@ func ofMPI(function string) (name string, ok bool) {
 func isForC(f runtime.Frame) bool {
 	return strings.HasPrefix(f.Function, "_cgoexp_") ||
 		strings.HasPrefix(f.Function, "main.") &&
-			(strings.HasSuffix(path.Dir(f.File), "comm/libgompi") || strings.HasSuffix(path.Dir(f.File), "mpi/libmpi"))
+			(strings.HasSuffix(path.Dir(f.File), "gompi_torch/libgompi") || strings.HasSuffix(path.Dir(f.File), "mpi/libmpi"))
 }
 
 // isLibrary reports whether a function belongs to the runtime or to this library. The library's

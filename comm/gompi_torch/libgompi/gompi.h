@@ -6,11 +6,11 @@
  * text.
  *
  * Buffers. Lengths are numbers of elements; a buffer of no elements may be NULL. After the return,
- * also with an error, the call no longer uses its buffers. The buffers of gompi_isend and gompi_irecv
- * belong to the library until the request is complete.
+ * also with an error, the call no longer uses its buffers. The buffers of gompi_isend and
+ * gompi_irecv belong to the library until the request is complete.
  *
- * Blocking. A call waits without limit, or as gompi_set_timeout says. If a rank dies, all calls that
- * wait for it return GOMPI_ERR_REVOKED.
+ * Blocking. A call waits without limit, or as gompi_set_timeout says. If a rank dies, all calls
+ * that wait for it return GOMPI_ERR_REVOKED.
  *
  * Threads. Any thread may call, and several at once. Collectives of one communicator are called by
  * one thread at a time; a second gets an error. All ranks call the collectives of a communicator in
@@ -50,7 +50,9 @@ typedef enum {
 	GOMPI_COMPLEX64 = 13, GOMPI_COMPLEX128 = 14
 } gompi_type;
 
-/* The operators of reductions, by the numbers of package mem. The average of integers is an error. */
+/*
+ * The operators of reductions, by the numbers of package mem. The average of integers is an error.
+ */
 typedef enum {
 	GOMPI_SUM = 1, GOMPI_PROD = 2, GOMPI_MIN = 3, GOMPI_MAX = 4, GOMPI_AVG = 5,
 	GOMPI_BAND = 9, GOMPI_BOR = 10, GOMPI_BXOR = 11
@@ -81,22 +83,22 @@ typedef struct {
 
 /*
  * gompi_init joins the job of this process, once. It blocks until all ranks have called it, at most
- * for that many milliseconds; 0 is no limit. The error of a limit names ranks that are missing; this
- * process joins no job then. A process without a launcher is a job of one rank. The present
+ * for that many milliseconds; 0 is no limit. The error of a limit names ranks that are missing;
+ * this process joins no job then. A process without a launcher is a job of one rank. The present
  * environment counts, with the changes of setenv; no other thread may change it meanwhile.
  */
 int gompi_init(int64_t milliseconds);
 
 /*
- * gompi_finalize frees all communicators and leaves the job. It delivers pending messages, at most for
- * ten seconds. No other call may be under way. A process that called gompi_init and ends without
- * gompi_finalize has failed, and gompirun ends the job.
+ * gompi_finalize frees all communicators and leaves the job. It delivers pending messages, at most
+ * for ten seconds. No other call may be under way. A process that called gompi_init and ends
+ * without gompi_finalize has failed, and gompirun ends the job.
  */
 int gompi_finalize(void);
 
 /*
- * gompi_abort asks the launcher to end all ranks of the job with an exit status, and to print a reason.
- * It returns once the launcher is asked: the program exits then.
+ * gompi_abort asks the launcher to end all ranks of the job with an exit status, and to print a
+ * reason. It returns once the launcher is asked: the program exits then.
  */
 int gompi_abort(int status, const char *reason);
 
@@ -120,9 +122,9 @@ int gompi_size(gompi_comm c, int *size);
 /*
  * gompi_set_timeout limits the time of each later blocking call on c, on this rank; 0, as in the
  * beginning, is no limit. A collective that takes longer breaks c on all ranks, since they count on
- * this one. A send or receive whose message has matched waits for it, and breaks c if it stands still
- * for 5 s more; another message is withdrawn, and may be tried again. A request continues. gompi_free
- * and gompi_finalize have limits of their own.
+ * this one. A send or receive whose message has matched waits for it, and breaks c if it stands
+ * still for 5 s more; another message is withdrawn, and may be tried again. A request continues.
+ * gompi_free and gompi_finalize have limits of their own.
  */
 int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
 
@@ -130,9 +132,9 @@ int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
  * gompi_set_check has the later blocking calls of this thread ask check(arg, milliseconds), on this
  * thread, with the time that they have waited: first after about a millisecond, and again after as
  * many milliseconds as check returns; 0 is not again in this call. If check returns -1, the call
- * returns GOMPI_ERR_INTERRUPTED, as if its time of gompi_set_timeout were over. check may call gompi,
- * and is not asked meanwhile. A collective of several steps may count each from its beginning. NULL,
- * as in the beginning, is no check.
+ * returns GOMPI_ERR_INTERRUPTED, as if its time of gompi_set_timeout were over. check may call
+ * gompi, and is not asked meanwhile. A collective of several steps may count each from its
+ * beginning. NULL, as in the beginning, is no check.
  */
 typedef int64_t (*gompi_check)(void *arg, int64_t milliseconds);
 void gompi_set_check(gompi_check check, void *arg);
@@ -145,22 +147,23 @@ void gompi_set_check(gompi_check check, void *arg);
 int gompi_set_site(const char *site);
 
 /*
- * gompi_place stores a number for a place of the program, such as "train.py:31", for gompi_set_place. It
- * is 0 where gompirun counts no calls (-stats, -trace). A number, and its memory, is kept until the
- * process ends.
+ * gompi_place stores a number for a place of the program, such as "train.py:31", for
+ * gompi_set_place. It is 0 where gompirun counts no calls (-stats, -trace). A number, and its
+ * memory, is kept until the process ends.
  */
 int gompi_place(const char *name, int *place);
 
 /*
- * gompi_set_place has the later collectives of this thread counted as calls at a place of gompi_place;
- * 0, as in the beginning, is none.
+ * gompi_set_place has the later collectives of this thread counted as calls at a place of
+ * gompi_place; 0, as in the beginning, is none.
  */
 void gompi_set_place(int place);
 
 /*
- * gompi_set_background has the later collectives of this thread leave the processors to other threads
- * while they wait, if ranks of the communicator are on other hosts. It is for a thread that communicates
- * while others compute. In such a collective the function of gompi_set_check is not asked.
+ * gompi_set_background has the later collectives of this thread leave the processors to other
+ * threads while they wait, if ranks of the communicator are on other hosts. It is for a thread that
+ * communicates while others compute. In such a collective the function of gompi_set_check is not
+ * asked.
  */
 void gompi_set_background(int yes);
 
@@ -177,15 +180,16 @@ int gompi_create_group(gompi_comm c, const int *ranks, size_t n, int tag, gompi_
 int gompi_dup(gompi_comm c, gompi_comm *result);
 
 /*
- * gompi_free frees a communicator of gompi_create_group or gompi_dup. All calls on c are over by then,
- * but for requests, which it ends with an error. Ranks may call it at different times; it may wait for
- * the others for up to a second.
+ * gompi_free frees a communicator of gompi_create_group or gompi_dup. All calls on c are over by
+ * then, but for requests, which it ends with an error. Ranks may call it at different times; it may
+ * wait for the others for up to a second.
  */
 int gompi_free(gompi_comm c);
 
 /*
- * gompi_hide has the launcher's reports of calls, and the counts of gompirun -stats, leave out the calls
- * on c of this rank: the library makes them on its own behalf. It is called before all others on c.
+ * gompi_hide has the launcher's reports of calls, and the counts of gompirun -stats, leave out the
+ * calls on c of this rank: the library makes them on its own behalf. It is called before all others
+ * on c.
  */
 int gompi_hide(gompi_comm c);
 
@@ -200,8 +204,8 @@ int gompi_revoke(gompi_comm c, const char *reason);
 
 /*
  * gompi_alloc_local stores the address of zeroed memory of 1 byte or more. While a call with this
- * memory is under way, the other ranks of this host read and write it in place, if the communicator of
- * the call has gompi_share. A child made by fork() shares the memory with its parent.
+ * memory is under way, the other ranks of this host read and write it in place, if the communicator
+ * of the call has gompi_share. A child made by fork() shares the memory with its parent.
  */
 int gompi_alloc_local(size_t bytes, void **memory);
 
@@ -211,7 +215,10 @@ int gompi_alloc_local(size_t bytes, void **memory);
  */
 int gompi_dealloc_local(void *memory);
 
-/* gompi_share has calls on c use memory of gompi_alloc_local in place. All ranks of c call it; it blocks. */
+/*
+ * gompi_share has calls on c use memory of gompi_alloc_local in place. All ranks of c call it; it
+ * blocks.
+ */
 int gompi_share(gompi_comm c);
 
 /* ---- Messages ---- */
@@ -238,8 +245,8 @@ int gompi_irecv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, in
 /*
  * gompi_wait blocks until the request is complete, returns its outcome, and sets *request to
  * GOMPI_REQUEST_NULL; a wait for that returns at once. After that many milliseconds, if not 0, it
- * returns GOMPI_ERR_TIMEOUT, and the request continues. One thread waits for or tests a request, until
- * it is complete: else the request takes memory until gompi_finalize.
+ * returns GOMPI_ERR_TIMEOUT, and the request continues. One thread waits for or tests a request,
+ * until it is complete: else the request takes memory until gompi_finalize.
  */
 int gompi_wait(gompi_request *request, int64_t milliseconds, gompi_status *status);
 
@@ -249,12 +256,15 @@ int gompi_wait(gompi_request *request, int64_t milliseconds, gompi_status *statu
  */
 int gompi_test(gompi_request *request, int *done, gompi_status *status);
 
-/* gompi_probe blocks until there is a message for a gompi_recv with the same arguments, and describes it. */
+/*
+ * gompi_probe blocks until there is a message for a gompi_recv with the same arguments, and
+ * describes it.
+ */
 int gompi_probe(gompi_comm c, int from, int tag, gompi_status *status);
 
 /*
- * gompi_iprobe is gompi_probe without waiting: it sets *found to 1 if there is such a message, else to
- * 0. It makes some progress.
+ * gompi_iprobe is gompi_probe without waiting: it sets *found to 1 if there is such a message, else
+ * to 0. It makes some progress.
  */
 int gompi_iprobe(gompi_comm c, int from, int tag, int *found, gompi_status *status);
 
@@ -262,9 +272,9 @@ int gompi_iprobe(gompi_comm c, int from, int tag, int *found, gompi_status *stat
  * ---- Collectives ----
  *
  * All ranks of c call the same one, with the same type, operator, root and n; otherwise all get
- * GOMPI_ERR_MISMATCH. They block; a rank may return before others have called. Each rank has a block
- * of n elements, or of counts[i]; blocks follow each other by rank. In place: send is recv, or the
- * block of this rank in the longer of the two.
+ * GOMPI_ERR_MISMATCH. They block; a rank may return before others have called. Each rank has a
+ * block of n elements, or of counts[i]; blocks follow each other by rank. In place: send is recv,
+ * or the block of this rank in the longer of the two.
  */
 
 /* gompi_barrier blocks until all ranks have called it. */
@@ -274,8 +284,8 @@ int gompi_barrier(gompi_comm c);
 int gompi_bcast(gompi_comm c, void *buf, size_t n, gompi_type type, int root);
 
 /*
- * gompi_reduce combines the n elements of send of all ranks, each with those of the same place, into
- * recv of rank root.
+ * gompi_reduce combines the n elements of send of all ranks, each with those of the same place,
+ * into recv of rank root.
  */
 int gompi_reduce(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op, int root);
 
@@ -289,7 +299,8 @@ int gompi_allreduce(gompi_comm c, const void *send, void *recv, size_t n, gompi_
 int gompi_reduce_scatter_block(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op);
 
 /* gompi_reduce_scatter is the same with counts, which are equal on all ranks. */
-int gompi_reduce_scatter(gompi_comm c, const void *send, void *recv, const int64_t *counts, gompi_type type, gompi_op op);
+int gompi_reduce_scatter(gompi_comm c, const void *send, void *recv, const int64_t *counts, gompi_type type,
+                         gompi_op op);
 
 /* gompi_allgather puts send, the block of each rank, into recv of all ranks. */
 int gompi_allgather(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type);
@@ -304,8 +315,8 @@ int gompi_gather(gompi_comm c, const void *send, void *recv, size_t n, gompi_typ
 int gompi_scatter(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, int root);
 
 /*
- * gompi_alltoallv sends block i of send, of send_counts[i] elements, to rank i, where it becomes the
- * block of this rank in recv, of recv_counts elements. It is not possible in place.
+ * gompi_alltoallv sends block i of send, of send_counts[i] elements, to rank i, where it becomes
+ * the block of this rank in recv, of recv_counts elements. It is not possible in place.
  */
 int gompi_alltoallv(gompi_comm c, const void *send, const int64_t *send_counts, void *recv, const int64_t *recv_counts,
                     gompi_type type);

@@ -1,7 +1,7 @@
 /* Handlers that the program sets run on stacks of their own, and on its own threads. */
 #define _GNU_SOURCE
 #include "check.h"
-#include "../../../internal/guest/testdata/handlers.h"
+#include "../../../../internal/guest/testdata/handlers.h"
 
 static void call(void) {
 	static int32_t in[1 << 16], out[1 << 16];

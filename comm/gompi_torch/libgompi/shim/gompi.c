@@ -1,6 +1,6 @@
 /*
- * libgompi.so: the functions of gompi.h, before the Go code that does the work. There is no Go here:
- * load.c says why.
+ * libgompi.so: the functions of gompi.h, before the Go code that does the work. There is no Go
+ * here: load.c says why.
  */
 #include "shim.h"
 
@@ -82,7 +82,8 @@ int gompi_reduce_scatter_block(gompi_comm c, const void *send, void *recv, size_
 	return COLLECTIVE(GOMPI_REDUCE_SCATTER_BLOCK, .send = send, .recv = recv, .n = n, .type = (int)type, .op = (int)op);
 }
 
-int gompi_reduce_scatter(gompi_comm c, const void *send, void *recv, const int64_t *counts, gompi_type type, gompi_op op) {
+int gompi_reduce_scatter(gompi_comm c, const void *send, void *recv, const int64_t *counts, gompi_type type,
+                         gompi_op op) {
 	return COLLECTIVE(GOMPI_REDUCE_SCATTER, .send = send, .recv = recv, .send_counts = counts, .type = (int)type,
 	                  .op = (int)op);
 }

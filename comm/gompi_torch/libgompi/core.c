@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-#include "../../internal/guest/guest.h"
+#include "../../../internal/guest/guest.h"
 #include "_cgo_export.h"
 
 static void prepare_thread(void) { gompi_prepare_thread(); }

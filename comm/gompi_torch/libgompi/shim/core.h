@@ -33,8 +33,8 @@ struct gompi_message {
 };
 
 /*
- * The functions of the core. They return the codes of gompi.h, and write the text of an error to text.
- * init stores the inodes of gompi's sockets, by descriptor from 0 to n-1, in sockets.
+ * The functions of the core. They return the codes of gompi.h, and write the text of an error to
+ * text. init stores the inodes of gompi's sockets, by descriptor from 0 to n-1, in sockets.
  */
 struct gompi_core {
 	void (*prepare_thread)(void); /* before the others, in each thread */
@@ -66,9 +66,9 @@ struct gompi_core {
 };
 
 /*
- * gompi_core_fill, the one symbol of the core that is looked up, fills in the table, and returns the
- * version of the core: a shim of another version must not use the table. ask calls the check of this
- * thread.
+ * gompi_core_fill, the one symbol of the core that is looked up, fills in the table, and returns
+ * the version of the core: a shim of another version must not use the table. ask calls the check of
+ * this thread.
  */
 const char *gompi_core_fill(struct gompi_core *table, int64_t (*ask)(int64_t milliseconds));
 

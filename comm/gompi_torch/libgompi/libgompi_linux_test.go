@@ -43,11 +43,11 @@ func TestMain(m *testing.M) {
 
 var build = sync.OnceValues(func() (kit, error) {
 	k := kit{filepath.Join(scratch, "lib"), filepath.Join(scratch, "gompirun")}
-	if out, err := exec.Command("make", "-s", "-C", "../..", "libgompi", "BIN="+scratch,
+	if out, err := exec.Command("make", "-s", "-C", "../../..", "libgompi", "BIN="+scratch,
 		"VERSION=v-test").CombinedOutput(); err != nil {
 		return k, fmt.Errorf("make libgompi: %w\n%s", err, out)
 	}
-	if out, err := exec.Command("go", "build", "-o", k.gompirun, "../../mpirun/gompirun").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", k.gompirun, "../../../mpirun/gompirun").CombinedOutput(); err != nil {
 		return k, fmt.Errorf("gompirun: %w\n%s", err, out)
 	}
 	return k, nil
@@ -355,7 +355,7 @@ func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 func TestTheMonitorSleepsLonger(t *testing.T) {
 	k := start(t)
 	core := filepath.Join(k.lib, "libgompi-core.so")
-	if out, status := printed(command(t, k.program(t, "../../internal/guest/testdata/monitor.c"), core,
+	if out, status := printed(command(t, k.program(t, "../../../internal/guest/testdata/monitor.c"), core,
 		"gompi_core_version")); status != 0 {
 		t.Error(out)
 	}
@@ -416,7 +416,7 @@ func TestTheOtherHalfMustBeThereAndFit(t *testing.T) {
 	copyTo("libgompi.so", "libgompi-core.so")
 	refused("is not of gompi")
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o",
-		filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "../../internal/guest/shim/signals.c",
+		filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "../../../internal/guest/shim/signals.c",
 		"-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

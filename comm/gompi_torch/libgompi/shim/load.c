@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../../internal/guest/shim/room.h"
+#include "../../../../internal/guest/shim/room.h"
 #include "shim.h"
-#include "../../../internal/guest/shim/signals.h"
+#include "../../../../internal/guest/shim/signals.h"
 
 #ifndef GOMPI_VERSION
 #define GOMPI_VERSION "unknown"
