@@ -161,7 +161,7 @@ func TestRunBuildsTheMainJobAlone(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	built := regexp.MustCompile(`(?m)^go build .* -o \S+ (.*?)(?: #.*)?$`).FindAllStringSubmatch(string(out), -1)
+	built := regexp.MustCompile(`(?m)/gobuild .* -o \S+ (.*?)(?: #.*)?$`).FindAllStringSubmatch(string(out), -1)
 	if len(built) != 1 || strings.TrimSpace(built[0][1]) != "./mpirun/gompirun ./examples/train" {
 		t.Errorf("make run builds %q in\n%s", built, out)
 	}
