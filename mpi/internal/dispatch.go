@@ -86,9 +86,9 @@ var functions = [...]function{
 	{"MPI_Startall", callStartall, byNone, 0, nil, 0},
 	{"MPI_Grequest_start", callGrequestStart, byNone, 0, nil, 0},
 	{"MPI_Grequest_complete", callGrequestComplete, byNone, 0, nil, 0},
-	{"MPI_Get_count", callGetCount, byNone, 0, nil, 0},
-	{"MPI_Get_elements", callGetElements, byNone, 0, nil, 0},
-	{"MPI_Get_elements_x", callGetElementsX, byNone, 0, nil, 0},
+	{"MPI_Get_count", callGetCount, byNone, 0, (*Args).checkDatatype, 1},
+	{"MPI_Get_elements", callGetElements, byNone, 0, (*Args).checkDatatype, 1},
+	{"MPI_Get_elements_x", callGetElementsX, byNone, 0, (*Args).checkDatatype, 1},
 	{"MPI_Status_set_elements", callStatusSetElements, byNone, 0, nil, 0},
 	{"MPI_Status_set_elements_x", callStatusSetElementsX, byNone, 0, nil, 0},
 	{"MPI_Status_set_cancelled", callStatusSetCancelled, byNone, 0, nil, 0},
@@ -852,14 +852,14 @@ func callBarrier(a *Args) error {
 }
 
 func callIbarrier(a *Args) error {
-	p := collective.NewPlan(a.comm(0))
+	p := collective.PlanOf(a.comm(0))
 	r, err := p.Start(p.Fill(calls.Barrier, &collective.Args{}))
 	a.setRequest(1, r)
 	return err
 }
 
 func callBarrierInit(a *Args) error {
-	p := collective.NewPlan(a.comm(0))
+	p := collective.PlanOf(a.comm(0))
 	r, err := p.Persist(p.Fill(calls.Barrier, &collective.Args{}))
 	a.setRequest(2, r)
 	return err
@@ -871,14 +871,14 @@ func callBcast(a *Args) error {
 }
 
 func callIbcast(a *Args) error {
-	p := collective.NewPlan(a.comm(4))
+	p := collective.PlanOf(a.comm(4))
 	r, err := p.Start(p.Fill(calls.Bcast, &collective.Args{Recv: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(3)}))
 	a.setRequest(5, r)
 	return err
 }
 
 func callBcastInit(a *Args) error {
-	p := collective.NewPlan(a.comm(4))
+	p := collective.PlanOf(a.comm(4))
 	r, err := p.Persist(p.Fill(calls.Bcast, &collective.Args{Recv: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(3)}))
 	a.setRequest(6, r)
 	return err
@@ -890,14 +890,14 @@ func callGather(a *Args) error {
 }
 
 func callIgather(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Start(p.Fill(calls.Gather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callGatherInit(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Persist(p.Fill(calls.Gather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(9, r)
 	return err
@@ -909,14 +909,14 @@ func callGatherv(a *Args) error {
 }
 
 func callIgatherv(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Fill(calls.Gatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(7)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callGathervInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Fill(calls.Gatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(7)}))
 	a.setRequest(10, r)
 	return err
@@ -928,14 +928,14 @@ func callScatter(a *Args) error {
 }
 
 func callIscatter(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Start(p.Fill(calls.Scatter, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callScatterInit(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Persist(p.Fill(calls.Scatter, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(9, r)
 	return err
@@ -947,14 +947,14 @@ func callScatterv(a *Args) error {
 }
 
 func callIscatterv(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Fill(calls.Scatterv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Count: a.int(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}, Root: a.int(7)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callScattervInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Fill(calls.Scatterv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Count: a.int(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}, Root: a.int(7)}))
 	a.setRequest(10, r)
 	return err
@@ -966,14 +966,14 @@ func callAllgather(a *Args) error {
 }
 
 func callIallgather(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Start(p.Fill(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAllgatherInit(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Persist(p.Fill(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
@@ -985,14 +985,14 @@ func callAllgatherv(a *Args) error {
 }
 
 func callIallgatherv(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Start(p.Fill(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllgathervInit(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Persist(p.Fill(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(9, r)
 	return err
@@ -1004,14 +1004,14 @@ func callAlltoall(a *Args) error {
 }
 
 func callIalltoall(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Start(p.Fill(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAlltoallInit(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Persist(p.Fill(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
@@ -1023,14 +1023,14 @@ func callAlltoallv(a *Args) error {
 }
 
 func callIalltoallv(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Fill(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallvInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Fill(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(10, r)
 	return err
@@ -1042,14 +1042,14 @@ func callAlltoallw(a *Args) error {
 }
 
 func callIalltoallw(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Fill(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(0, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(0, a.handle(8)))}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallwInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Fill(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(0, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(0, a.handle(8)))}}))
 	a.setRequest(10, r)
 	return err
@@ -1061,14 +1061,14 @@ func callReduce(a *Args) error {
 }
 
 func callIreduce(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Start(p.Fill(calls.Reduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4), Root: a.int(5)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceInit(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Persist(p.Fill(calls.Reduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4), Root: a.int(5)}))
 	a.setRequest(8, r)
 	return err
@@ -1080,14 +1080,14 @@ func callAllreduce(a *Args) error {
 }
 
 func callIallreduce(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Start(p.Fill(calls.Allreduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callAllreduceInit(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Persist(p.Fill(calls.Allreduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
@@ -1099,14 +1099,14 @@ func callReduceScatter(a *Args) error {
 }
 
 func callIreduceScatter(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Start(p.Fill(calls.ReduceScatter, &collective.Args{Recv: collective.Side{Buf: a.address(1), Counts: a.array(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterInit(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Persist(p.Fill(calls.ReduceScatter, &collective.Args{Recv: collective.Side{Buf: a.address(1), Counts: a.array(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
@@ -1118,14 +1118,14 @@ func callReduceScatterBlock(a *Args) error {
 }
 
 func callIreduceScatterBlock(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Start(p.Fill(calls.ReduceScatterBlock, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterBlockInit(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Persist(p.Fill(calls.ReduceScatterBlock, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
@@ -1137,14 +1137,14 @@ func callScan(a *Args) error {
 }
 
 func callIscan(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Start(p.Fill(calls.Scan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callScanInit(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Persist(p.Fill(calls.Scan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
@@ -1156,14 +1156,14 @@ func callExscan(a *Args) error {
 }
 
 func callIexscan(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Start(p.Fill(calls.Exscan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callExscanInit(a *Args) error {
-	p := collective.NewPlan(a.comm(5))
+	p := collective.PlanOf(a.comm(5))
 	r, err := p.Persist(p.Fill(calls.Exscan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
@@ -1175,14 +1175,14 @@ func callNeighborAllgather(a *Args) error {
 }
 
 func callIneighborAllgather(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Start(p.Neighbor(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAllgatherInit(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Persist(p.Neighbor(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
@@ -1194,14 +1194,14 @@ func callNeighborAllgatherv(a *Args) error {
 }
 
 func callIneighborAllgatherv(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Start(p.Neighbor(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAllgathervInit(a *Args) error {
-	p := collective.NewPlan(a.comm(7))
+	p := collective.PlanOf(a.comm(7))
 	r, err := p.Persist(p.Neighbor(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(9, r)
 	return err
@@ -1213,14 +1213,14 @@ func callNeighborAlltoall(a *Args) error {
 }
 
 func callIneighborAlltoall(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Start(p.Neighbor(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAlltoallInit(a *Args) error {
-	p := collective.NewPlan(a.comm(6))
+	p := collective.PlanOf(a.comm(6))
 	r, err := p.Persist(p.Neighbor(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
@@ -1232,14 +1232,14 @@ func callNeighborAlltoallv(a *Args) error {
 }
 
 func callIneighborAlltoallv(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Neighbor(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallvInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Neighbor(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(10, r)
 	return err
@@ -1251,14 +1251,14 @@ func callNeighborAlltoallw(a *Args) error {
 }
 
 func callIneighborAlltoallw(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Start(p.Neighbor(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(1, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(2, a.handle(8)))}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallwInit(a *Args) error {
-	p := collective.NewPlan(a.comm(8))
+	p := collective.PlanOf(a.comm(8))
 	r, err := p.Persist(p.Neighbor(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(1, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(2, a.handle(8)))}}))
 	a.setRequest(10, r)
 	return err

@@ -173,7 +173,7 @@ func (x across) scatter(p *Plan, r *reduction) {
 			to = append(to, x.sent(p, r, at, n))
 			at += n
 		}
-		q := NewPlan(p.c)
+		q := PlanOf(p.c)
 		if err := x.exchange(q, to, recv); err != nil {
 			return err
 		}

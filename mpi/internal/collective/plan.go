@@ -33,10 +33,7 @@ type Plan struct {
 // keep their lists.
 var plans = sync.Pool{New: func() any { return new(Plan) }}
 
-// NewPlan returns the plan of a collective that is started.
-func NewPlan(c *comms.Comm) *Plan { return PlanOf(c) }
-
-// PlanOf returns a plan for a blocking collective, for reuse after Block.
+// PlanOf returns a plan, which Block recycles.
 func PlanOf(c *comms.Comm) *Plan {
 	p := plans.Get().(*Plan)
 	p.c = c

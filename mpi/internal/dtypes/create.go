@@ -209,15 +209,6 @@ func TypeMatchSize(class, size int) (*Datatype, error) {
 	return predefinedOf(typemap.MatchSize(class, size))
 }
 
-// pairs are the predefined types of a value and its index.
-var pairs = map[[2]string]string{
-	{"MPI_FLOAT", "MPI_INT"}: "MPI_FLOAT_INT", {"MPI_DOUBLE", "MPI_INT"}: "MPI_DOUBLE_INT",
-	{"MPI_LONG", "MPI_INT"}: "MPI_LONG_INT", {"MPI_SHORT", "MPI_INT"}: "MPI_SHORT_INT",
-	{"MPI_INT", "MPI_INT"}: "MPI_2INT", {"MPI_LONG_DOUBLE", "MPI_INT"}: "MPI_LONG_DOUBLE_INT",
-	{"MPI_REAL", "MPI_REAL"}: "MPI_2REAL", {"MPI_INTEGER", "MPI_INTEGER"}: "MPI_2INTEGER",
-	{"MPI_DOUBLE_PRECISION", "MPI_DOUBLE_PRECISION"}: "MPI_2DOUBLE_PRECISION",
-}
-
 // TypeGetValueIndex returns nil if there is no such pair.
 func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
 	for _, t := range []*Datatype{value, index} {
@@ -225,11 +216,11 @@ func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
 			return nil, err
 		}
 	}
-	pair, ok := pairs[[2]string{value.name, index.name}]
-	if !ok {
+	pair := typemap.PairOf(value.Type, index.Type)
+	if pair == nil {
 		return nil, nil
 	}
-	return predefinedOf(typemap.Named(pair), nil)
+	return predefinedOf(pair, nil)
 }
 
 func TypeCommit(h *abi.Handle) error {

@@ -7,16 +7,10 @@ import (
 )
 
 func GetCount(st *abi.Status, t *dtypes.Datatype) (int, error) {
-	if t == nil {
-		return 0, errs.New(errs.Type, "the datatype is not valid")
-	}
 	return t.Count(int(st.Bytes)), nil
 }
 
 func GetElements(st *abi.Status, t *dtypes.Datatype) (int, error) {
-	if t == nil {
-		return 0, errs.New(errs.Type, "the datatype is not valid")
-	}
 	return t.Elements(int(st.Bytes)), nil
 }
 

@@ -25,10 +25,13 @@ const (
 	Text                        // MPI_CHAR, MPI_WCHAR, MPI_CHARACTER: no operators by the standard
 )
 
+// firstBeside is the lowest number of a type that the standard ABI lacks: its code of ten bits does
+// not reach the number.
+const firstBeside = 0x400
+
 // A Basic describes a predefined type.
 type Basic struct {
-	// ID is the number of the type's handle in the standard ABI (MPI 5.0). Types without such a
-	// number have numbers from 0x400 on, which the ABI's code of ten bits does not reach.
+	// ID is the number of the type's handle in the standard ABI (MPI 5.0), or from firstBeside on.
 	ID    int
 	Name  string
 	Size  int // bytes of data; without the gaps between and behind the parts of a pair
@@ -163,6 +166,16 @@ var pairs = []struct {
 	{0x232, "MPI_2INTEGER", "MPI_INTEGER", "MPI_INTEGER"},
 	{0x402, "MPI_2COMPLEX", "MPI_COMPLEX", "MPI_COMPLEX"},
 	{0x403, "MPI_2DOUBLE_COMPLEX", "MPI_DOUBLE_COMPLEX", "MPI_DOUBLE_COMPLEX"},
+}
+
+// PairOf returns the standard's pair of two types, nil if it has none.
+func PairOf(first, second *Type) *Type {
+	for _, p := range pairs {
+		if p.id < firstBeside && Named(p.first) == first && Named(p.second) == second {
+			return Named(p.name)
+		}
+	}
+	return nil
 }
 
 // synonyms are second names.

@@ -197,17 +197,13 @@ func writeGoCollective(w io.Writer, f *Function) {
 		method = "Neighbor"
 	}
 	fill := fmt.Sprintf("p.%s(calls.%s, &collective.Args{%s})", method, kind, collectiveArgs(f))
-	fmt.Fprintf(w, "\nfunc call%s(a *Args) error {\n", f.GoName())
-	switch f.Form {
-	case Blocking:
-		fmt.Fprintf(w, "\tp := collective.PlanOf(a.comm(%d))\n\treturn p.Block(%s)\n}\n", commOf(f), fill)
-	case Nonblocking:
-		fmt.Fprintf(w, "\tp := collective.NewPlan(a.comm(%d))\n\tr, err := p.Start(%s)\n\ta.setRequest(%d, r)\n\treturn err\n}\n",
-			commOf(f), fill, len(f.Args)-1)
-	default:
-		fmt.Fprintf(w, "\tp := collective.NewPlan(a.comm(%d))\n\tr, err := p.Persist(%s)\n\ta.setRequest(%d, r)\n\treturn err\n}\n",
-			commOf(f), fill, len(f.Args)-1)
+	fmt.Fprintf(w, "\nfunc call%s(a *Args) error {\n\tp := collective.PlanOf(a.comm(%d))\n", f.GoName(), commOf(f))
+	if f.Form == Blocking {
+		fmt.Fprintf(w, "\treturn p.Block(%s)\n}\n", fill)
+		return
 	}
+	start := map[Form]string{Nonblocking: "Start", Persistent: "Persist"}[f.Form]
+	fmt.Fprintf(w, "\tr, err := p.%s(%s)\n\ta.setRequest(%d, r)\n\treturn err\n}\n", start, fill, len(f.Args)-1)
 }
 
 // sideFields are the fields of a collective.Side for arguments of a kind.
