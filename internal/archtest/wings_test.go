@@ -27,7 +27,7 @@ var wings = []wing{
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/gompi_torch/libgompi)/.*\.go$`), 13_186},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
 	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_138},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_825},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_801},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

@@ -75,7 +75,16 @@ func newGroup(n int, host string) *group {
 	return g
 }
 
-func (g *group) wakeAll() {
+// update calls f with the lock held, and wakes all members if f has logged an event.
+func (g *group) update(f func()) {
+	g.mu.Lock()
+	before := len(g.log)
+	f()
+	news := len(g.log) > before
+	g.mu.Unlock()
+	if !news {
+		return
+	}
 	for i := range g.members {
 		if wake := g.members[i].wake.Load(); wake != nil {
 			(*wake)()
@@ -155,81 +164,73 @@ func (m *Member) Events() []Event {
 // Revoke implements Boot.
 func (m *Member) Revoke(comm uint64, cause []byte) error {
 	g := m.group
-	g.mu.Lock()
-	known := g.revoked[comm]
-	if !known { // log it under the lock: a Revoke that finds it known returns, and its rank may leave
-		g.revoked[comm] = true
-		g.record(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)})
-	}
-	g.mu.Unlock()
-	if !known {
-		g.wakeAll()
-	}
+	g.update(func() {
+		if !g.revoked[comm] { // the lock is held: a Revoke that finds it known returns, and its rank may leave
+			g.revoked[comm] = true
+			g.record(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)})
+		}
+	})
 	return nil
 }
 
 // Inquire implements Boot.
 func (m *Member) Inquire(rank world.Rank) error {
-	m.group.mu.Lock()
-	m.group.inquired[rank] = true
-	m.group.mu.Unlock()
-	m.group.reportLeft(rank)
+	m.group.update(func() {
+		m.group.inquired[rank] = true
+		m.group.reportLeft(rank)
+	})
 	return nil
 }
 
-// reportLeft reports that a rank has left, if another rank has inquired.
+// reportLeft reports that a rank has left, if another rank has inquired. g.mu is held.
 func (g *group) reportLeft(rank world.Rank) {
-	g.mu.Lock()
-	news := g.inquired[rank] && g.members[rank].state == left
-	if news {
+	if g.inquired[rank] && g.members[rank].state == left {
 		delete(g.inquired, rank)
 		g.record(Event{Kind: Left, Rank: rank})
-	}
-	g.mu.Unlock()
-	if news {
-		g.wakeAll()
 	}
 }
 
 // Abort implements Boot, and orders every rank to end.
 func (m *Member) Abort(code int, reason string) error {
 	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
-	m.group.announce(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)}, errors.New(text))
+	m.group.update(func() {
+		m.group.record(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)})
+		m.group.fail(errors.New(text))
+	})
 	return nil
 }
 
 // Goodbye implements Boot.
 func (m *Member) Goodbye(bool) error {
 	g := m.group
-	g.mu.Lock()
-	if m.state == present {
-		g.fail(fmt.Errorf("rank %d left before it contributed", m.info.Rank))
-	}
-	if m.state != dead {
-		m.state = left
-	}
-	g.mu.Unlock()
-	g.reportLeft(m.info.Rank)
-	g.ended(m.info.Rank, false)
+	g.update(func() {
+		if m.state == present {
+			g.fail(fmt.Errorf("rank %d left before it contributed", m.info.Rank))
+		}
+		if m.state != dead {
+			m.state = left
+		}
+		g.reportLeft(m.info.Rank)
+		g.decided(g.votes.Ended(m.info.Rank, false)...)
+	})
 	return nil
 }
 
 // Vote implements Boot.
-func (m *Member) Vote(v *wire.Vote) error {
+func (m *Member) Vote(v *wire.Vote) (err error) {
 	g := m.group
-	g.mu.Lock()
-	d, err := g.votes.Vote(m.info.Rank, v)
-	news := err == nil && g.decided(d) // an error of this vote alone is no news for the others
-	g.mu.Unlock()
-	if news {
-		g.wakeAll()
-	}
+	g.update(func() {
+		var d *agree.Decision
+		if d, err = g.votes.Vote(m.info.Rank, v); err == nil { // else it is no news for the others
+			g.decided(d)
+		}
+	})
 	return err
 }
 
 // decided logs the decisions, and refuses each wanted replacement, since goroutines cannot be
-// replaced. decided reports whether it logged anything. g.mu is held.
-func (g *group) decided(all ...*agree.Decision) (news bool) {
+// replaced. g.mu is held.
+func (g *group) decided(all ...*agree.Decision) {
 	for _, wants := range g.votes.Wanted() {
 		w := &wants[0]
 		all = append(all, g.votes.Refuse(w, fmt.Sprintf("rank %d cannot be replaced: it is a goroutine", w.Dead)))
@@ -237,19 +238,7 @@ func (g *group) decided(all ...*agree.Decision) (news bool) {
 	for _, d := range all {
 		if d != nil {
 			g.record(Event{Kind: Agreed, Rank: world.None, Comm: d.Comm, Outcome: d.Outcome})
-			news = true
 		}
-	}
-	return news
-}
-
-// ended notifies the agreements that a rank has ended.
-func (g *group) ended(rank world.Rank, died bool) {
-	g.mu.Lock()
-	news := g.decided(g.votes.Ended(rank, died)...)
-	g.mu.Unlock()
-	if news {
-		g.wakeAll()
 	}
 }
 
@@ -257,28 +246,15 @@ func (g *group) ended(rank world.Rank, died bool) {
 // Goodbye, or a second time, Die does nothing.
 func (m *Member) Die(text string) {
 	g := m.group
-	g.mu.Lock()
-	over := m.state == left || m.state == dead
-	if !over {
+	g.update(func() {
+		if m.state == left || m.state == dead {
+			return
+		}
 		m.state = dead
-	}
-	g.mu.Unlock()
-	if !over {
-		g.announce(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)},
-			fmt.Errorf("rank %d died: %s", m.info.Rank, text))
-		g.ended(m.info.Rank, true)
-	}
-}
-
-// announce logs e, fails a pending Allgather if fatal is not nil, and wakes all members.
-func (g *group) announce(e Event, fatal error) {
-	g.mu.Lock()
-	g.record(e)
-	if fatal != nil {
-		g.fail(fatal)
-	}
-	g.mu.Unlock()
-	g.wakeAll()
+		g.record(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)})
+		g.fail(fmt.Errorf("rank %d died: %s", m.info.Rank, text))
+		g.decided(g.votes.Ended(m.info.Rank, true)...)
+	})
 }
 
 // record adds e to the log. g.mu is held.
