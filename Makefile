@@ -11,6 +11,7 @@ LDFLAGS := -s -w -X gompi/internal/version.commit=$(VERSION)
 PREFIX  ?= /usr/local
 DIST    := dist
 ARCHS   := amd64 arm64
+EPOCH    = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || date +%s)) # of files in archives
 NP      ?= 4
 BASE    ?= HEAD~1
 
@@ -29,7 +30,7 @@ OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
 # the library is not there the program must start all the same.
 topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations $(OLDGLIBC)' $(GO) build -trimpath -tags netgo \
-	-ldflags '$(LDFLAGS) "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
+	-ldflags '$(LDFLAGS) -buildid= "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
 # Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
@@ -54,7 +55,7 @@ LIB := $(BIN)/lib
 libgompi:
 	mkdir -p $(LIB)
 	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
-	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/gompi_torch/libgompi
+	  -ldflags '$(LDFLAGS) -buildid= "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/gompi_torch/libgompi
 	rm -f $(LIB)/libgompi-core.h
 	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
 	  -o $(LIB)/libgompi.so comm/gompi_torch/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
@@ -295,7 +296,7 @@ dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-t
 	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || $(call makempi,$$d/bin/lib); } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
 	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./mpi/libmpi && \
-	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
+	  tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(EPOCH) -I 'gzip -9n' -cf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 .PHONY: deb
 deb: build ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libmpi before it, and MPI's libraries are in it)
@@ -304,6 +305,10 @@ deb: build ## a Debian package in dist/ of what make install installs (needs dpk
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
 TO  = $(DESTDIR)$(PREFIX)
+.PHONY: release
+release: ## VERSION=0.1.0: the files of a release in dist/release, built twice with equal bytes, out of the commit with the tag v0.1.0
+	@GO='$(GO)' .ci/release '$(if $(filter command line,$(origin VERSION)),$(VERSION))'
+
 .PHONY: api rename
 api: ## list the exported names of the public packages in internal/archtest/testdata/api.txt; CHANGELOG.md has to name those that go or change
 	$(GO) test ./internal/archtest -count=1 -run ExportedNames -args -api
