@@ -1,4 +1,4 @@
-/* What signals.c has for libgompi.so and for the faces of MPI's libraries. */
+/* The function of signals.c, for libgompi.so and the faces of the MPI libraries. */
 #ifndef GOMPI_SIGNALS_H
 #define GOMPI_SIGNALS_H
 

@@ -1,4 +1,4 @@
-/* What libgompi.so, which is C alone, and libgompi-core.so, which is Go, know of each other. */
+/* The interface between libgompi.so, which is C alone, and libgompi-core.so, which is Go. */
 #ifndef GOMPI_CORE_H
 #define GOMPI_CORE_H
 

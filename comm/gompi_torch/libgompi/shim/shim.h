@@ -1,4 +1,4 @@
-/* What the files of libgompi.so share. */
+/* The common declarations of the files of libgompi.so. */
 #ifndef GOMPI_SHIM_H
 #define GOMPI_SHIM_H
 
