@@ -73,7 +73,7 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 // jobOf returns the id of the job that a process runs.
 func jobOf(t *testing.T, pid int) string {
 	t.Helper()
-	for _, j := range monitor.List(monitor.Own) {
+	for _, j := range monitor.Own() {
 		if j.PID == pid {
 			return j.ID
 		}

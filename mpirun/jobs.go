@@ -3,11 +3,14 @@ package mpirun
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
+	"syscall"
 	"time"
 
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/monitor"
+	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/stdio"
 )
 
@@ -32,7 +35,7 @@ func userCommand[S any](name string, parse func(args []string) (S, error), run f
 
 // jobsOf returns the wanted job, all jobs for "".
 func jobsOf(wanted string) ([]monitor.Job, error) {
-	jobs := monitor.List(monitor.EachUser)
+	jobs := monitor.List()
 	if wanted == "" {
 		return jobs, nil
 	}
@@ -83,7 +86,7 @@ func showJobs(spec *cmdline.Top) error {
 	}
 	for {
 		time.Sleep(spec.Interval)
-		jobs := monitor.List(monitor.EachUser)
+		jobs := monitor.List()
 		text := ""
 		for i := range jobs {
 			if spec.Job == "" || jobs[i].Socket == spec.Job {
@@ -121,7 +124,7 @@ func killJob(spec *cmdline.Kill) error {
 	if monitor.Signals[spec.Signal] == 0 {
 		return fmt.Errorf("-signal %q: want %s", spec.Signal, monitor.SignalNames)
 	}
-	jobs := monitor.List(monitor.EachUser)
+	jobs := monitor.List()
 	if spec.Job == "" && len(jobs) > 0 {
 		return fmt.Errorf("want a job:%s", monitor.Listed(jobs))
 	}
@@ -137,4 +140,36 @@ func killJob(spec *cmdline.Kill) error {
 		_, err = fmt.Fprintf(stdio.Stdout, "%s has ended with status %d\n", j.Short(), end.Status)
 	}
 	return err
+}
+
+// attach becomes a debugger on a rank, on the rank's host. It returns only on failure.
+func attach(spec *cmdline.Attach) error {
+	// Only jobs of this user: the job itself names the login command of a rank's host.
+	j, err := monitor.Choose(monitor.Own(), spec.Job)
+	if err != nil {
+		return err
+	}
+	w, err := j.Find(spec.Rank)
+	if err != nil {
+		return err
+	}
+	argv := remote.Terminal(w.Login, debuggerScript(spec.Debugger, w.PID))
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdio.Stderr, "gompirun: rank %d is process %d on %s\n", spec.Rank, w.PID, w.Host)
+	return syscall.Exec(path, argv, os.Environ())
+}
+
+// debuggerScript returns the script that runs the debugger on the rank's host: the user's, or,
+// for Go programs, dlv, or else gdb.
+func debuggerScript(debugger string, pid int) string {
+	if debugger != "" {
+		return fmt.Sprintf("exec %s %d", debugger, pid)
+	}
+	return fmt.Sprintf( // on one line, for login shells such as csh
+		`if grep -qs "Go buildinf:" /proc/%[1]d/exe && command -v dlv >/dev/null; then exec dlv attach %[1]d; fi; `+
+			`if command -v gdb >/dev/null; then exec gdb -p %[1]d; fi; `+
+			`echo "gompirun: neither dlv nor gdb is in PATH; want -debugger CMD" >&2; exit 127`, pid)
 }

@@ -21,18 +21,12 @@ import (
 	"gompi/internal/sockets"
 )
 
-// Whose are the users whose jobs are listed.
-type Whose int
+// List returns this user's jobs on this machine, root's list all users', the oldest first. A job
+// that does not answer takes answerTime. List removes sockets of gompiruns that have ended.
+func List() []Job { return list(usersFolders(os.Geteuid() == 0), answerTime) }
 
-// EachUser works for root alone; for other users the same as Own.
-const (
-	Own Whose = iota
-	EachUser
-)
-
-// List returns the jobs on this machine, the oldest first. A job that does not answer takes
-// answerTime. List removes sockets of gompiruns that have ended.
-func List(whose Whose) []Job { return list(usersFolders(whose), answerTime) }
+// Own is List without other users' jobs.
+func Own() []Job { return list(usersFolders(false), answerTime) }
 
 // list returns the jobs in users' folders. Each may take as long as limit.
 func list(folders map[string]int, limit time.Duration) []Job {
@@ -62,10 +56,11 @@ func list(folders map[string]int, limit time.Duration) []Job {
 	return jobs
 }
 
-// usersFolders returns the folders with sockets of jobs, and their users.
-func usersFolders(whose Whose) map[string]int {
+// usersFolders returns the folders with sockets of this user's jobs, or also of others', and their
+// users.
+func usersFolders(others bool) map[string]int {
 	users := []int{os.Geteuid()}
-	if whose == EachUser && users[0] == 0 {
+	if others {
 		names, _ := filepath.Glob("/tmp/gompi-*")
 		for _, name := range names {
 			if user, err := strconv.Atoi(strings.TrimPrefix(name, "/tmp/gompi-")); err == nil {

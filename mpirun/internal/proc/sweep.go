@@ -11,7 +11,8 @@
 //	frames, walk stacks of a program in C: by gdb, or by the tables for unwinding
 //	alone        recognizes an MPI program that does not know of the job
 //	watch        recognizes a process that is stopped, or lacks a processor
-//	slack        saves processor time where many ranks share a processor
+//	thread       the binding and the timer slack that a process inherits from this thread: slack
+//	             saves processor time where many ranks share a processor
 //	limits       names the limit of the system that keeps a process from starting others
 package proc
 
