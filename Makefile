@@ -71,11 +71,11 @@ makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
 libmpi: ## bin/lib: the libraries that MPI programs run on, of MPI 5's own interface with bin/gompicc, and of each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
 	$(call makempi,$(LIB))
 
-# QUICK is for CI: of MPICH's lines every third, and all that have failed once; of the programs short ones.
+# QUICK is for CI: of MPICH's lines every fifth, and all that have failed once; of the programs short ones.
 .PHONY: mpi
 mpi: build libmpi ## MPICH's own tests (out of Debian's source) and Debian's MPI programs, as far as they are installed, on gompi's MPI libraries (GOMPI_TRANSPORT=tcp: over TCP; HOSTS=2: on two hosts; QUICK=1: a cross-section of all three)
 ifdef QUICK
-	./.ci/mpi-suite -every 3 || [ $$? = 77 ]
+	./.ci/mpi-suite -every 5 || [ $$? = 77 ]
 	./.ci/mpi netpipe hpcc mumps mpi4py lammps-melt lammps-crack lammps-dumps files hdf5 pnetcdf \
 	  scalapack-openmpi-xsllt scalapack-openmpi-xssyevr scalapack-openmpi-xCbtest scalapack-openmpi-zpb3tst \
 	  scalapack-mpich-xdlu scalapack-mpich-xdsyevr scalapack-mpich-xFbtest scalapack-mpich-cpb2tst
