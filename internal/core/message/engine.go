@@ -80,8 +80,8 @@ type Config struct {
 // the methods of transport.Sink and progress.Source, which its transports and its progress engine
 // call.
 //
-// Package core calls the methods of Mover and Live that take the lock themselves, as their
-// comments state, where the Engine has nothing to add.
+// Packages above call the methods of the exported parts where the Engine has nothing to add. The
+// methods' comments state which of them take the lock.
 type Engine struct {
 	Mover    payload.Mover   // of the payloads
 	Live     liveness.Ranks  // which ranks and communicators there still are
@@ -103,7 +103,7 @@ type Engine struct {
 	lease    *lease.Lease // to C, nil without
 	h        transport.Header
 	packed   [roomBytes]byte // for short messages of scattered memory, packed
-	looks    int             // calls of Progress
+	looks    int             // polls of Test, Iprobe and Advance
 	pause    int             // receives that are not to look for their messages
 }
 
