@@ -293,7 +293,7 @@ dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-t
 	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
 	  $(call manual,$$d/bin/share,$(BIN)/gompi-bench) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
-	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || $(call makempi,$$d/bin/lib); } && \
+	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makempi,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
 	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./mpi/libmpi && \
 	  tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(EPOCH) -I 'gzip -9n' -cf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
@@ -327,7 +327,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	  install -D -m 644 $(LIB)/abi/include/mpi.h $$to/gompi/abi/include/mpi.h && ln -sf libmpi_abi.so.1 $$to/gompi/abi/libmpi_abi.so && \
 	  install -d $$to/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
-	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
+	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm && rm -rf $(DOC)/comm/gompi_torch/libgompi
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 

@@ -13,7 +13,8 @@ import (
 // Run is the main of a rank: Run calls Init, f with the world, and Close. If all end well, Run
 // returns. Else it prints the error on standard error, with the program and the rank, and ends the
 // process with status 1, without Close: gompirun then ends the job. The context of f ends at SIGINT
-// and SIGTERM, for whose first arrival Run installs a handler. A panic of f is not recovered.
+// and SIGTERM, for whose first arrival Run installs a handler; the context of Close does not, and a
+// second signal ends the process. A panic of f is not recovered.
 func Run(f func(ctx context.Context, c *Comm) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process
@@ -31,7 +32,7 @@ func run(ctx context.Context, f func(ctx context.Context, c *Comm) error) error 
 		return err
 	}
 	if err = f(ctx, c); err == nil {
-		err = c.Close(ctx)
+		err = c.Close(context.WithoutCancel(ctx)) // f has ended well, if at a signal
 	}
 	if named := (*Error)(nil); err == nil || errors.As(err, &named) {
 		return err

@@ -23,17 +23,28 @@ var programs = map[string]func(ctx context.Context, c *comm.Comm) error{
 	"fails in a call": func(ctx context.Context, c *comm.Comm) error {
 		return fmt.Errorf("halo: %w", comm.Send(ctx, c, 5, 0, []int{1}))
 	},
+	"ends well at a signal": func(ctx context.Context, c *comm.Comm) error {
+		return interrupted(ctx)
+	},
 	"is interrupted": func(ctx context.Context, c *comm.Comm) error {
-		self, err := os.FindProcess(os.Getpid())
-		if err != nil {
+		if err := interrupted(ctx); err != nil {
 			return err
 		}
-		if err := self.Signal(os.Interrupt); err != nil {
-			return err
-		}
-		<-ctx.Done()
 		return context.Cause(ctx)
 	},
+}
+
+// interrupted sends this process SIGINT, which ends ctx.
+func interrupted(ctx context.Context) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := self.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
 }
 
 const programOfRun = "COMM_TEST_RUN"
@@ -51,10 +62,11 @@ func TestRunIsTheMainOfARank(t *testing.T) {
 		status              int
 		stdout, errs, never string
 	}{
-		"ends well":       {stdout: "rank 0 of 1\n", never: "rank"},
-		"fails":           {status: 1, errs: ": rank 0: no data\n"},
-		"fails in a call": {status: 1, errs: "halo: send", never: ": rank 0: halo"},
-		"is interrupted":  {status: 1, errs: ": rank 0: interrupt signal received\n"},
+		"ends well":             {stdout: "rank 0 of 1\n", never: "rank"},
+		"fails":                 {status: 1, errs: ": rank 0: no data\n"},
+		"fails in a call":       {status: 1, errs: "halo: send", never: ": rank 0: halo"},
+		"ends well at a signal": {},
+		"is interrupted":        {status: 1, errs: ": rank 0: interrupt signal received\n"},
 	} {
 		var stdout, stderr strings.Builder
 		cmd := exec.Command(os.Args[0])

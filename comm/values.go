@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"reflect"
 )
 
 // SendValue sends a value of any type that package encoding/gob encodes, such as a string, a map or
@@ -14,10 +16,21 @@ import (
 // anything is sent.
 func SendValue[T any](ctx context.Context, c *Comm, to, tag int, value T) error {
 	var encoded bytes.Buffer
-	if err := gob.NewEncoder(&encoded).Encode(&value); err != nil {
+	if err := encode(&encoded, &value); err != nil {
 		return fmt.Errorf("send to rank %d, tag %d: value of type %T: %w", to, tag, value, err)
 	}
 	return Send(ctx, c, to, tag, encoded.Bytes())
+}
+
+// encode encodes the value at a pointer. A nil pointer there has no encoding: gob would send the zero
+// value, or panic.
+func encode(w *bytes.Buffer, value any) error {
+	for v := reflect.ValueOf(value); v.Kind() == reflect.Pointer; v = v.Elem() {
+		if v.IsNil() {
+			return errors.New("a nil pointer has no encoding")
+		}
+	}
+	return gob.NewEncoder(w).Encode(value)
 }
 
 // RecvValue receives a value of SendValue, and takes memory for it; from may be AnySource and tag

@@ -50,6 +50,10 @@ func TestMessagesThatAreNoSuchValueAreErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "send to rank 1, tag 0: value of type func(): ") {
 				return fmt.Errorf("a func is sent: %v", err)
 			}
+			err = comm.SendValue(ctx, c, 1, 0, (*sample)(nil))
+			if err == nil || !strings.Contains(err.Error(), "value of type *comm_test.sample: a nil pointer") {
+				return fmt.Errorf("a nil pointer is sent: %v", err)
+			}
 			if err := comm.SendValue(ctx, c, 1, 3, "three"); err != nil {
 				return err
 			}

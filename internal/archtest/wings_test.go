@@ -13,7 +13,7 @@ import (
 // A wing is a part of the house with a budget: lines of files that are neither tests nor generated.
 // A feature that does not fit is paid for by deleted lines. A budget is raised only with a line
 // that gives the reason: MPI, launcher and core got 62, 151 and 150 lines for code that was wider
-// than 120 columns; core got 50 for comm.Run and values of any type.
+// than 120 columns; launcher got 8 for names of cores; core got 65 for comm.Run and values of any type.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file
@@ -26,8 +26,8 @@ var wings = []wing{
 	{"C", regexp.MustCompile(`\.(c|h)$`), 9_180},
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/gompi_torch/libgompi)/.*\.go$`), 13_186},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
-	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_065},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_801},
+	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_073},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_816},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -34,11 +35,18 @@ func CoreFile(pid int, exe, dir string, signal int) string {
 	return found[0]
 }
 
+var specifier = regexp.MustCompile(`%.`)
+
 // coreName expands the kernel's core_pattern to a pattern of file names, with * for facts that
 // are no longer known, such as the time.
 func coreName(pattern string, pid int, exe string, signal int) string {
 	base := filepath.Base(exe)
-	return strings.NewReplacer("%%", "%", "%p", fmt.Sprint(pid), "%s", fmt.Sprint(signal), "%u", fmt.Sprint(os.Getuid()),
-		"%g", fmt.Sprint(os.Getgid()), "%e", base[:min(len(base), 15)], "%f", base, "%E", strings.ReplaceAll(exe, "/", "!"),
-		"%c", "*", "%d", "*", "%h", "*", "%i", "*", "%I", "*", "%P", "*", "%t", "*").Replace(pattern)
+	known := map[byte]string{'%': "%", 'p': fmt.Sprint(pid), 's': fmt.Sprint(signal), 'u': fmt.Sprint(os.Getuid()),
+		'g': fmt.Sprint(os.Getgid()), 'e': base[:min(len(base), 15)], 'f': base, 'E': strings.ReplaceAll(exe, "/", "!")}
+	return specifier.ReplaceAllStringFunc(pattern, func(s string) string {
+		if text, ok := known[s[1]]; ok {
+			return text
+		}
+		return "*"
+	})
 }

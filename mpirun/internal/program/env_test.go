@@ -19,7 +19,7 @@ func TestRanksGetTheEnvironmentButForOthersRanks(t *testing.T) {
 	want := []string{"PATH=/bin", "GOMPI_LOG=debug", "RANKED=1", "OMPI_MCA_btl=tcp", "GOMAXPROCS=3",
 		"OMP_NUM_THREADS=2", "SLURM_JOB_ID=7", "EMPTY="}
 	if got := ForwardedEnv(in); !slices.Equal(got, want) {
-		t.Errorf("Forward gives %q, want %q", got, want)
+		t.Errorf("ForwardedEnv gives %q, want %q", got, want)
 	}
 }
 

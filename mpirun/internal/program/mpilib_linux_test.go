@@ -45,7 +45,7 @@ func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 	}
 	for _, name := range []string{"openmpi/libmpi.so.40", "openmpi/libmpi.so", "mpich/libmpi.so.12",
 		"mpich/libmpich.so.12", "abi/libmpi_abi.so.1"} {
-		library(t, dir, "gompi/"+name)
+		library(t, dir, filepath.Join("gompi", name))
 	}
 	openMPI, mpich, abi := dir+"/gompi/openmpi", dir+"/gompi/mpich", dir+"/gompi/abi"
 	if err := os.Symlink("libmpi_abi.so.1", abi+"/libmpi_abi.so"); err != nil {

@@ -3,7 +3,7 @@
 //	preload, intake, cache  copies programs and files to hosts that lack them: the launcher opens
 //	                        an Offer and sends the pieces that agents request; an agent's intake
 //	                        finds out which files are missing
-//	program, openmpi        finds programs as execvp would, and explains why a program cannot be run
+//	program, mpi, mpilib    finds programs as execvp would, and explains why a program cannot be run
 //	env, envhost, envrank   the environment of a rank, by pure functions
 //	prepare                 all of these, on one host
 //	record                  a program's own record of its failure
