@@ -34,7 +34,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
 # Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
-manual = $(GO) run ./mpirun/internal/manual $(1) $(2)
+manual = $(GO) run ./mpirun/internal/manual/share $(1) $(2)
 
 .PHONY: help build run test test-all nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts plots launch launch-hosts ptx gpu dist install uninstall clean
 

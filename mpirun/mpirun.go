@@ -57,6 +57,9 @@ var commands = map[string]func(args []string) int{
 	"ps":     userCommand("ps", cmdline.ParsePs, listJobs),
 	"top":    userCommand("top", cmdline.ParseTop, showJobs),
 	"kill":   userCommand("kill", cmdline.ParseKill, killJob),
+
+	"man":        userCommand("man", cmdline.ParseMan, showPage),
+	"completion": userCommand("completion", cmdline.ParseCompletion, printCompletion),
 }
 
 func firstOf(args []string) string {

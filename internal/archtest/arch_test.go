@@ -145,6 +145,7 @@ var rules = []rule{
 		"mpirun/internal/program", "mpirun/internal/plan", "hostfile", "internal/env", "internal/sockets",
 		"cudaops/topo"}},
 	{"mpirun/internal/cmdline", []string{"hostfile", "internal/cli", "internal/env", "mpirun/internal/plan"}},
+	{"mpirun/internal/manual/share", []string{"mpirun/internal/manual"}},
 	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the

@@ -29,7 +29,7 @@ func torchHabits() []Habit {
 		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
 		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},
 		{Names: []string{"print-completion"}, Args: 1,
-			Instead: "gompirun has no script that completes its flags; type -h for the list"},
+			Instead: "type gompirun completion bash, zsh or fish"},
 	}
 }
 

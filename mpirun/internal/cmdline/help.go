@@ -12,13 +12,14 @@ func Help() *cli.Help {
 var jobHelp = cli.Help{
 	Synopsis: []string{
 		"gompirun [flags] program [args] [: [flags] program [args]]...", doctorHelp.Synopsis[0],
-		psHelp.Synopsis[0], topHelp.Synopsis[0], killHelp.Synopsis[0], attachHelp.Synopsis[0],
+		psHelp.Synopsis[0], topHelp.Synopsis[0], killHelp.Synopsis[0], attachHelp.Synopsis[0], manHelp.Synopsis[0],
+		completionHelp.Synopsis[0],
 	},
 	About: `Run program as the ranks of one job. Flags take one dash or two; after ":" the flags -np,
 -H, -x, -wdir and -m belong to the next program. "doctor" examines the hosts instead, and
 what is between them. Of jobs that run, "ps" lists yours, "top" shows what their ranks do,
-"kill" ends one, and "attach" runs a debugger, dlv or gdb, on a rank. -h behind these words
-says more.`,
+"kill" ends one, and "attach" runs a debugger, dlv or gdb, on a rank. "man" shows the manual,
+"completion" prints a shell's completion. -h behind these words says more.`,
 	Status: `0 if all ranks end well; that of the first rank that fails, or 128+N
 if signal N killed it; 124 after -timeout, 125 if the job could not be started, a
 host was lost or output could not be written, 126 if the program cannot be executed,
@@ -41,6 +42,8 @@ host was lost or output could not be written, 126 if the program cannot be execu
   gompirun doctor       examine hosts and the network between them
   gompirun ps, top, kill JOB, attach RANK
                         list jobs, show what ranks do, end a job, debug a rank
+  gompirun man, completion bash|zsh|fish
+                        the manual; a script by which the shell completes
 
 Other flags of mpirun, mpiexec, srun and torchrun are translated, ignored with
 a line that says so, or refused with what to type instead (docs/options.md).

@@ -52,7 +52,7 @@ func ParsePs(args []string) (*Ps, error) {
 	set.Flag("json", "", &p.JSON, "print all that is known, as an array of jobs")
 	set.Flag("prometheus", "", &p.Prometheus, "print it in Prometheus' text format")
 	var err error
-	p.Job, err = jobOperand(set, args)
+	p.Job, err = operand(set, args, "job")
 	if err == nil && p.JSON && p.Prometheus {
 		err = errors.New("-json and -prometheus: want one of them")
 	}
@@ -75,7 +75,7 @@ func ParseTop(args []string) (*Top, error) {
 	set.Flag("interval", "T", (*cli.Duration)(&t.Interval), "the time between two looks, in seconds or as 500ms "+
 		"(default {})")
 	var err error
-	if t.Job, err = jobOperand(set, args); err != nil {
+	if t.Job, err = operand(set, args, "job"); err != nil {
 		return nil, err
 	}
 	if t.Interval < shortestInterval {
@@ -107,7 +107,7 @@ func ParseKill(args []string) (*Kill, error) {
 		}
 	}
 	var err error
-	if k.Job, err = jobOperand(set, args); err != nil {
+	if k.Job, err = operand(set, args, "job"); err != nil {
 		return nil, err
 	}
 	k.Signal = signalName(k.Signal)
@@ -122,14 +122,14 @@ func signalName(text string) string {
 	return strings.TrimPrefix(strings.ToUpper(text), "SIG")
 }
 
-// jobOperand reads flags and the optional operand, a job, "" if there is none.
-func jobOperand(set *cli.Set, args []string) (string, error) {
+// operand reads flags and the optional operand, "" if there is none.
+func operand(set *cli.Set, args []string, what string) (string, error) {
 	operands, err := set.ParseAll(args)
 	switch {
 	case err != nil:
 		return "", err
 	case len(operands) > 1:
-		return "", fmt.Errorf("%q: want one job (%s -h)", operands[1], set.Name())
+		return "", fmt.Errorf("%q: want one %s (%s -h)", operands[1], what, set.Name())
 	case len(operands) == 1:
 		return operands[0], nil
 	}

@@ -10,10 +10,6 @@ import (
 	"gompi/internal/cli"
 )
 
-// Commands are gompirun's own commands, which take the place of a program at the beginning of the
-// line.
-var Commands = []string{"doctor", "attach", "ps", "top", "kill"}
-
 // variable matches a shell's assignment in front of a command.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
@@ -32,7 +28,7 @@ func slip(argv []string, alone bool) error {
 	case variable.MatchString(word) && !isProgram(word):
 		return fmt.Errorf("%q is no program: to set a variable for the ranks type -x %s in front of it", word, word)
 	case alone && len(word) > 2 && !isProgram(word):
-		if near := cli.Nearest(word, Commands); near != "" {
+		if near := cli.Nearest(word, commandNames()); near != "" {
 			return fmt.Errorf("%q: there is no such program here: did you mean gompirun %s?", word, near)
 		}
 	}

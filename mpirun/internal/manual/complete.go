@@ -1,11 +1,26 @@
-package main
+package manual
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
 	"gompi/internal/cli"
+	"gompi/mpirun/internal/cmdline"
 )
+
+// Completion returns the script by which a shell completes gompirun's command line.
+func Completion(shell string) (string, error) {
+	switch run := cmdline.Help(); shell {
+	case "bash":
+		return bash(run), nil
+	case "zsh":
+		return zsh(run), nil
+	case "fish":
+		return fish(run), nil
+	}
+	return "", fmt.Errorf("%q: want bash, zsh or fish", shell)
+}
 
 // kindOf describes the value of a flag: words to choose from, or the kind "file", "command" or,
 // for anything else, "".
@@ -38,12 +53,12 @@ func dashed(flags ...*cli.Flag) string {
 
 // bash completes flags, their known values, then a program, and files after it. Flags may have
 // two dashes in front, and _ for -, as gompirun accepts them.
-func bash(run *cli.Help, commands []word) string {
+func bash(run *cli.Help) string {
 	var takes, cases, words strings.Builder
 	var names []string
-	for _, c := range commands {
-		names = append(names, c.name)
-		fmt.Fprintf(&words, "\t%s) flags='%s' ;;\n", c.name, dashed(c.help.Flags...))
+	for _, c := range cmdline.Commands {
+		names = append(names, c.Name)
+		fmt.Fprintf(&words, "\t%s) flags='%s' ;;\n", c.Name, dashed(c.Help().Flags...))
 	}
 	for _, f := range run.Flags {
 		if f.Value == "" {
@@ -70,72 +85,33 @@ func bash(run *cli.Help, commands []word) string {
 		strings.Join(names, " | ")).Replace(bashScript)
 }
 
-const bashScript = `# bash completion for gompirun: written by make install
-_gompirun() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} flags='@FLAGS@' program='' i word name names=()
-	COMPREPLY=()
-	case ${COMP_WORDS[1]} in
-@WORDS@	esac
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		[[ -z $program || ${COMP_WORDS[i]} == : ]] || continue
-		word=${COMP_WORDS[i]/#--/-}
-		[[ $word != -* ]] || word=${word//_/-}
-		case $word in
-		:) program='' ;;
-		@TAKES@) ((i++)) ;;
-		-*) ;;
-		@PATTERN@) ((i == 1)) || program=${COMP_WORDS[i]} ;;
-		*) program=${COMP_WORDS[i]} ;;
-		esac
-	done
-	if [[ -n $program ]]; then
-		COMPREPLY=($(compgen -f -- "$cur"))
-		return
-	fi
-	prev=${prev/#--/-}
-	case ${prev//_/-} in
-@CASES@	esac
-	case $cur in
-	-*)
-		for name in $flags; do
-			name=${name#-}
-			[[ $cur != *_* ]] || name=${name//-/_}
-			[[ $cur == --* ]] && name=--$name || name=-$name
-			names+=("$name")
-		done
-		COMPREPLY=($(compgen -W "${names[*]}" -- "$cur"))
-		;;
-	*)
-		COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
-		((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '@COMMANDS@' -- "$cur"))
-		;;
-	esac
-}
-complete -o filenames -F _gompirun gompirun
-`
+//go:embed complete.bash
+var bashScript string
 
-// zsh completes flags, with their descriptions, and otherwise programs and files.
+// zsh completes flags, with their descriptions, and otherwise programs and files. The script is a
+// function in a folder of fpath, or is sourced.
 func zsh(run *cli.Help) string {
 	var b strings.Builder
-	b.WriteString("#compdef gompirun\n# written by make install\nlocal -a flags=(\n")
+	b.WriteString("#compdef gompirun\n_gompirun() {\nlocal -a flags=(\n")
 	for _, f := range run.Flags {
 		for _, name := range f.Names {
 			fmt.Fprintf(&b, "\t'-%s:%s'\n", name, quoted(f.Text))
 		}
 	}
 	b.WriteString(")\nif [[ $words[CURRENT] == --* ]]; then flags=(-${^flags}); fi\n" +
-		"if [[ $words[CURRENT] == -* ]]; then\n\t_describe -o flag flags -M 'm:_=-'\nelse\n\t_alternative 'commands:program:_command_names -e' 'files:file:_files'\nfi\n")
+		"if [[ $words[CURRENT] == -* ]]; then\n\t_describe -o flag flags -M 'm:_=-'\nelse\n\t_alternative 'commands:program:_command_names -e' 'files:file:_files'\nfi\n}\n" +
+		"if [[ $funcstack[1] == _gompirun ]]; then _gompirun; else compdef _gompirun gompirun; fi\n")
 	return b.String()
 }
 
 // fish completes flags, with one dash or two, with their descriptions and known values. Names
 // with _ for - are offered once the user has typed _.
-func fish(run *cli.Help, commands []word) string {
+func fish(run *cli.Help) string {
 	var b strings.Builder
-	b.WriteString("# fish completion for gompirun: written by make install\n" +
+	b.WriteString("# fish completion for gompirun\n" +
 		"function __gompirun_underscores\n\tstring match -qr -- ' -[^ ]*_' (commandline -cp)\nend\n")
-	for _, c := range commands {
-		fmt.Fprintf(&b, "complete -c gompirun -n __fish_use_subcommand -a %s -d '%s'\n", c.name, quoted(c.what))
+	for _, c := range cmdline.Commands {
+		fmt.Fprintf(&b, "complete -c gompirun -n __fish_use_subcommand -a %s -d '%s'\n", c.Name, quoted(c.What))
 	}
 	for _, f := range run.Flags {
 		words, kind := kindOf(f)

@@ -1,69 +1,102 @@
-package main
+// Package manual has the manual pages of gompirun, and the completions of its command line for
+// shells, both made of its flags' declarations.
+package manual
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
 
-	"gompi/internal/cli"
+	"gompi/internal/version"
+	"gompi/mpirun/internal/cmdline"
 )
 
-// page returns the manual page of a command, headed by its name and its purpose.
-func page(h *cli.Help, name, purpose, of string) string {
+// completions are the paths of the completions below PREFIX/share.
+var completions = map[string]string{"bash": "bash-completion/completions/gompirun",
+	"zsh": "zsh/site-functions/_gompirun", "fish": "fish/vendor_completions.d/gompirun.fish"}
+
+// Files returns the files for man and the shells, by path below PREFIX/share.
+func Files() map[string]string {
+	all := map[string]string{"man/man1/gompirun.1": page(gompirun())}
+	for _, c := range cmdline.Commands {
+		c.Name = "gompirun-" + c.Name
+		all["man/man1/"+c.Name+".1"] = page(c)
+	}
+	for shell, path := range completions {
+		all[path], _ = Completion(shell)
+	}
+	return all
+}
+
+func gompirun() cmdline.Command {
+	return cmdline.Command{Name: "gompirun", What: "run a program as the ranks of one job", Help: cmdline.Help}
+}
+
+// Page returns the manual page of one of gompirun's commands, or for "" of gompirun, and the same
+// as plain text.
+func Page(name string) (roff, plain string, err error) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "gompirun"), "-")
+	if name == "" {
+		return page(gompirun()), cmdline.Help().Text(true), nil
+	}
+	var names []string
+	for _, c := range cmdline.Commands {
+		if c.Name == name {
+			c.Name = "gompirun-" + name
+			return page(c), c.Help().Text(true), nil
+		}
+		names = append(names, c.Name)
+	}
+	return "", "", fmt.Errorf("%q: want gompirun, or one of its commands: %s", name, strings.Join(names, ", "))
+}
+
+// page returns the manual page of a command.
+func page(c cmdline.Command) string {
+	h := c.Help()
 	var b strings.Builder
-	b.WriteString(head(name, 1, purpose, of))
-	verbatim(&b, "SYNOPSIS", h.Synopsis)
+	b.WriteString(Head(c.Name, 1, c.What))
+	Verbatim(&b, "SYNOPSIS", h.Synopsis)
 	b.WriteString(".SH DESCRIPTION\n")
-	paragraphs(&b, h.About)
+	Paragraphs(&b, h.About)
 	for i, f := range h.Flags {
 		if i == 0 || f.Group != h.Flags[i-1].Group {
-			fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(cmp.Or(f.Group, "options"))))
+			fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(Escape(cmp.Or(f.Group, "options"))))
 		}
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.Head), roff(f.Text))
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", Escape(f.Head), Escape(f.Text))
 	}
 	if h.Status != "" {
-		fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff(strings.ReplaceAll(h.Status, "\n", " ")))
+		fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", Escape(strings.ReplaceAll(h.Status, "\n", " ")))
 	}
 	if len(h.Examples) > 0 {
-		verbatim(&b, "EXAMPLES", h.Examples)
+		Verbatim(&b, "EXAMPLES", h.Examples)
 	}
 	return b.String()
 }
 
-// paragraphs writes paragraphs, whose lines the reader's screen breaks.
-func paragraphs(b *strings.Builder, text string) {
+// Paragraphs writes paragraphs, whose lines the reader's screen breaks.
+func Paragraphs(b *strings.Builder, text string) {
 	for p := range strings.SplitSeq(text, "\n\n") {
-		fmt.Fprintf(b, ".PP\n%s\n", roff(strings.ReplaceAll(p, "\n", " ")))
+		fmt.Fprintf(b, ".PP\n%s\n", Escape(strings.ReplaceAll(p, "\n", " ")))
 	}
 }
 
-// cutUsage cuts a text of another program's -h into the command lines at its beginning, its
-// first paragraph, and its lists, which stay as they are.
-func cutUsage(text string) (synopsis []string, about string, lists []string) {
-	usage, text, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
-	for line := range strings.Lines(strings.TrimPrefix(usage, "usage:")) {
-		synopsis = append(synopsis, strings.TrimSpace(line))
-	}
-	about, text, _ = strings.Cut(text, "\n\n")
-	return synopsis, about, strings.Split(text, "\n")
+// Head returns the beginning of the page of a name in a section of the manual.
+func Head(name string, section int, purpose string) string {
+	return fmt.Sprintf(".TH %s %d \"\" \"gompi %s\"\n.SH NAME\n%s \\- %s\n", Escape(strings.ToUpper(name)), section, version.Number,
+		Escape(name), purpose)
 }
 
-// head returns the beginning of the page of a name in a section of the manual.
-func head(name string, section int, purpose, of string) string {
-	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of,
-		roff(name), purpose)
-}
-
-func verbatim(b *strings.Builder, title string, lines []string) {
+// Verbatim writes a section of lines that stay as they are.
+func Verbatim(b *strings.Builder, title string, lines []string) {
 	fmt.Fprintf(b, ".SH %s\n", title)
-	unfilled(b, lines)
+	Unfilled(b, lines)
 }
 
-// unfilled writes lines that stay as they are.
-func unfilled(b *strings.Builder, lines []string) {
+// Unfilled writes lines that stay as they are.
+func Unfilled(b *strings.Builder, lines []string) {
 	b.WriteString(".nf\n")
 	for _, line := range lines {
-		fmt.Fprintln(b, roff(line))
+		fmt.Fprintln(b, Escape(line))
 	}
 	b.WriteString(".fi\n")
 }
@@ -71,8 +104,8 @@ func unfilled(b *strings.Builder, lines []string) {
 // A long list may be broken behind its commas.
 var escapes = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `, `, `, `, `,`, `,\:`)
 
-// roff escapes text for roff.
-func roff(text string) string {
+// Escape escapes text for roff.
+func Escape(text string) string {
 	if text = escapes.Replace(text); strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		return `\&` + text
 	}

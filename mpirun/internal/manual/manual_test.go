@@ -1,7 +1,6 @@
-package main
+package manual
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +17,7 @@ func TestEveryFlagIsInEveryFile(t *testing.T) {
 	if len(flags) < 60 {
 		t.Fatalf("%d flags are found, want all", len(flags))
 	}
-	all := files()
+	all := Files()
 	for name, form := range map[string]string{
 		"man/man1/gompirun.1": `\-`, "bash-completion/completions/gompirun": "-",
 		"zsh/site-functions/_gompirun": "'-", "fish/vendor_completions.d/gompirun.fish": "-o ",
@@ -58,7 +57,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "gompirun")
-	for path, text := range map[string]string{script: files()["bash-completion/completions/gompirun"],
+	for path, text := range map[string]string{script: Files()["bash-completion/completions/gompirun"],
 		filepath.Join(dir, "hosts"): ""} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -87,6 +86,7 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"attach", "-"}, "-job -debugger"},
 		{[]string{"kill", "-"}, "-signal -s"},
 		{[]string{"to"}, "top ..."},
+		{[]string{"comp"}, "completion ..."},
 		{[]string{"-np", "2", "./a", "-hostf"}, ""},
 		{[]string{"-np", "2", "./a", "ho"}, "hosts"},
 		{[]string{"-np", "2", "./a", "b", ":", "-wdi"}, "-wdir"},
@@ -108,7 +108,7 @@ func TestFishCompletes(t *testing.T) {
 		t.Skip("needs fish")
 	}
 	script := filepath.Join(t.TempDir(), "gompirun.fish")
-	if err := os.WriteFile(script, []byte(files()["fish/vendor_completions.d/gompirun.fish"]), 0o644); err != nil {
+	if err := os.WriteFile(script, []byte(Files()["fish/vendor_completions.d/gompirun.fish"]), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
@@ -130,7 +130,7 @@ func TestZshCompletes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"_gompirun": files()["zsh/site-functions/_gompirun"],
+		"_gompirun": Files()["zsh/site-functions/_gompirun"],
 		"setup":     "fpath=(" + dir + " $fpath); autoload -U compinit; compinit -u -D; show() { print -r -- \"<$BUFFER>\" }; zle -N show; bindkey % show\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -138,14 +138,19 @@ func TestZshCompletes(t *testing.T) {
 		}
 	}
 	script := "zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z source " + dir + `/setup
+		[[ -z $SOURCED ]] || { zpty -w z 'compdef -d gompirun'; zpty -w z source ` + dir + `/_gompirun }
 		for line in --map -map --map_b -map_b; do
 			zpty -w -n z $'\C-Ugompirun '$line$'\t%'; zpty -r z out '*<*>*'; print -r -- $out
 		done`
-	out, err := exec.CommandContext(t.Context(), "zsh", "-f", "-c", script).Output()
-	got := regexp.MustCompile("<.*>").FindAllString(string(out), -1)
-	want := []string{"<gompirun --map-by >", "<gompirun -map-by >", "<gompirun --map-by >", "<gompirun -map-by >"}
-	if !slices.Equal(got, want) || err != nil {
-		t.Errorf("%q, %v, want %q", out, err, want)
+	for _, sourced := range []string{"", "1"} {
+		cmd := exec.CommandContext(t.Context(), "zsh", "-f", "-c", script)
+		cmd.Env = append(os.Environ(), "SOURCED="+sourced)
+		out, err := cmd.Output()
+		got := regexp.MustCompile("<.*>").FindAllString(string(out), -1)
+		want := []string{"<gompirun --map-by >", "<gompirun -map-by >", "<gompirun --map-by >", "<gompirun -map-by >"}
+		if !slices.Equal(got, want) || err != nil {
+			t.Errorf("sourced %q: %q, %v, want %q", sourced, out, err, want)
+		}
 	}
 }
 
@@ -157,7 +162,7 @@ func TestOtherShellsTakeTheirFiles(t *testing.T) {
 				t.Skipf("needs %s", shell)
 			}
 			cmd := exec.Command(shell, "-n", "/dev/stdin")
-			cmd.Stdin = strings.NewReader(files()[name])
+			cmd.Stdin = strings.NewReader(Files()[name])
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s -n: %v: %s", shell, err, out)
 			}
@@ -165,73 +170,19 @@ func TestOtherShellsTakeTheirFiles(t *testing.T) {
 	}
 }
 
-func TestManualPagesAreWithoutWarnings(t *testing.T) {
-	if _, err := exec.LookPath("groff"); err != nil {
-		t.Skip("needs groff")
-	}
-	all := files()
-	all["man/man1/gompi-bench.1"], all["man/man5/gompi-hostfile.5"] = pages(t)
-	gompicc, err := filesWith("../../../mpi/libmpi/gompicc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(all, gompicc)
-	for name, text := range all {
-		if !strings.HasPrefix(name, "man/") || strings.HasPrefix(text, ".so ") {
-			continue
+func TestEveryCommandHasAPage(t *testing.T) {
+	for _, name := range []string{"", "gompirun", "ps", "gompirun-man", "completion"} {
+		roff, plain, err := Page(name)
+		title := "gompirun"
+		if short := strings.TrimPrefix(strings.TrimPrefix(name, "gompirun"), "-"); short != "" {
+			title += " " + short
 		}
-		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-cbou") // no overstriking
-		cmd.Stdin = strings.NewReader(text)
-		var warnings strings.Builder
-		cmd.Stderr = &warnings
-		out, err := cmd.Output()
-		if err != nil || warnings.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") ||
-			!strings.Contains(string(out), "DESCRIPTION") {
-			t.Errorf("%s: %v: %s", name, err, &warnings)
+		if err != nil || !strings.Contains(roff, strings.ReplaceAll(strings.ToUpper(title), " ", `\-`)) ||
+			!strings.HasPrefix(plain, "usage: "+title+" [") && !strings.HasPrefix(plain, "usage: "+title+" bash") {
+			t.Errorf("%q: %v, %.80q, %.80q", name, err, roff, plain)
 		}
 	}
-}
-
-// pages returns the pages of a gompi-bench with two commands, and of hostfiles.
-func pages(t *testing.T) (bench, hostfile string) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "gompi-bench")
-	err := os.WriteFile(program, []byte(`#!/bin/sh
-case $1 in
--h) printf 'usage: gompi-bench COMMAND\n\n  run      time operations\n  profile  measure processors\n' ;;
-run) printf 'usage: gompi-bench run [flags] OP...\n\nTimes operations.\nOP is one.\n\n      --sizes sizes   sizes to measure,\n                      as 8,1K (default 8,16)\n      --check         check all\n' ;;
-profile) printf 'usage: gompi-bench profile\n\nMeasures.\n' ;;
-esac
-`), 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bench, err = benchPage(program, edition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hostfile, err = hostfilePage(edition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bench, hostfile
-}
-
-func TestPagesOfGompiBenchAndHostfiles(t *testing.T) {
-	bench, hostfile := pages(t)
-	for _, want := range []string{
-		"gompi\\-bench run [flags] OP...\ngompi\\-bench profile\n",
-		".SH RUN\n.PP\nTimes operations. OP is one.\n.PP\n.nf\n      \\-\\-sizes sizes   sizes to measure,\\:\n",
-		"\n      \\-\\-check         check all\n.fi\n.SH PROFILE\n.PP\nMeasures.\n",
-	} {
-		if !strings.Contains(bench, want) {
-			t.Errorf("%q is not in\n%s", want, bench)
-		}
-	}
-	for _, want := range []string{"gompirun reads lists of hosts", "\nitem    = [ \"^\" ] [ user \"@\" ] host",
-		"max_slots=8"} {
-		if !strings.Contains(hostfile, want) {
-			t.Errorf("%q is not in\n%s", want, hostfile)
-		}
+	if _, _, err := Page("pss"); err == nil || !strings.Contains(err.Error(), `"pss": want gompirun, or one of its commands: doctor, `) {
+		t.Errorf("pss: %v", err)
 	}
 }

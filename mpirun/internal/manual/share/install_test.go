@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/internal/stress"
+	"gompi/mpirun/internal/manual"
 )
 
 // make install puts files where man, shells and pkg-config look, a Debian package has them, and
@@ -35,11 +36,11 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 		"abi/include/mpi.h"} {
 		write("lib/"+name, "")
 	}
-	gompicc, err := filesWith("../../../mpi/libmpi/gompicc")
+	gompicc, err := filesWith("../../../../mpi/libmpi/gompicc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := files()
+	all := manual.Files()
 	maps.Copy(all, gompicc)
 	for name, text := range all {
 		write("share/"+name, text)
@@ -48,7 +49,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	run := func(target string) {
 		t.Helper()
 		cmd := exec.Command("make", "-s", target, "BIN="+bin, "DESTDIR="+to, "PREFIX=/opt")
-		cmd.Dir = "../../.."
+		cmd.Dir = "../../../.."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("make %s: %v: %s", target, err, out)
 		}
@@ -88,7 +89,7 @@ func debian(t *testing.T, bin string) {
 	command := func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(name, args...)
-		cmd.Dir = "../../.."
+		cmd.Dir = "../../../.."
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %q: %v: %s", name, args, err, out)

@@ -5,13 +5,15 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+
+	"gompi/mpirun/internal/manual"
 )
 
 // command matches the beginning of a line of gompi-bench -h.
 var command = regexp.MustCompile(`(?m)^  ([a-z]+) `)
 
 // benchPage returns the page of gompi-bench, made of the output of -h and of each command's -h.
-func benchPage(program, of string) (string, error) {
+func benchPage(program string) (string, error) {
 	all, err := help(program)
 	if err != nil {
 		return "", err
@@ -26,18 +28,18 @@ func benchPage(program, of string) (string, error) {
 		synopsis, about, lists := cutUsage(text)
 		lines = append(lines, synopsis...)
 		fmt.Fprintf(&commands, ".SH %s\n", strings.ToUpper(m[1]))
-		paragraphs(&commands, about)
+		manual.Paragraphs(&commands, about)
 		commands.WriteString(".PP\n")
-		unfilled(&commands, lists)
+		manual.Unfilled(&commands, lists)
 	}
 	if len(lines) == 0 {
 		return "", fmt.Errorf("%s -h names no command:\n%s", program, all)
 	}
 	var b strings.Builder
-	b.WriteString(head("gompi-bench", 1, "measure gompi, alone and beside others", of))
-	verbatim(&b, "SYNOPSIS", lines)
+	b.WriteString(manual.Head("gompi-bench", 1, "measure gompi, alone and beside others"))
+	manual.Verbatim(&b, "SYNOPSIS", lines)
 	b.WriteString(".SH DESCRIPTION\n")
-	paragraphs(&b, "Measures gompi: its operations, by ranks that gompirun starts, and beside other implementations, "+
+	manual.Paragraphs(&b, "Measures gompi: its operations, by ranks that gompirun starts, and beside other implementations, "+
 		"which it starts itself.")
 	return b.String() + commands.String(), nil
 }
