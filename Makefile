@@ -61,15 +61,13 @@ libgompi:
 	  -o $(LIB)/libgompi.so comm/gompi_torch/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
 	cp comm/gompi_torch/libgompi/gompi.h $(LIB)
 
-# MPI's libraries, in a folder.
+# MPI's libraries, in a folder, and compilers.
 makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
-	for f in gompicc gompicxx; do rm -f $(1)/../$$f; \
-	  sed 's/@VERSION@/$(NUMBER), commit $(VERSION)/' mpi/libmpi/gompicc >$(1)/../$$f && chmod 755 $(1)/../$$f || exit 1; done && \
 	install -D -m 644 mpi/libmpi/valgrind.supp $(1)/../share/gompi/valgrind.supp && $(call manual,$(1)/../share,mpi/libmpi/gompicc)
 
 .PHONY: libmpi
 libmpi: ## bin/lib: the libraries that MPI programs run on, of MPI 5's own interface with bin/gompicc, and of each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
-	$(call makempi,$(LIB))
+	@$(call makempi,$(LIB))
 
 # QUICK is for CI: of MPICH's lines every fifth, and all that have failed once; of the programs short ones.
 .PHONY: mpi
@@ -321,11 +319,11 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
 	@if [ -d $(BIN)/share ]; then cp -r $(BIN)/share $(TO); fi
-	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/* abi/*.so.1; do \
+	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so bin/* openmpi/* mpich/* abi/*.so.1; do \
 	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
 	@if [ -e $(LIB)/abi/include/mpi.h ]; then to=$(DESTDIR)$(PREFIX)/lib && \
 	  install -D -m 644 $(LIB)/abi/include/mpi.h $$to/gompi/abi/include/mpi.h && ln -sf libmpi_abi.so.1 $$to/gompi/abi/libmpi_abi.so && \
-	  install -d $$to/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
+	  install -d $$to/pkgconfig && sed 's/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm && rm -rf $(DOC)/comm/gompi_torch/libgompi
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi

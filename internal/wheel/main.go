@@ -70,11 +70,14 @@ func pack(bin, licences, dist string) (string, error) {
 	}
 	w.add(data+"data/share/gompi/valgrind.supp", filepath.Join(bin, "share/gompi/valgrind.supp"))
 	w.add(mpi+"/libgompi-mpi.so", filepath.Join(bin, "lib/libgompi-mpi.so"))
-	for _, face := range []string{"/abi/", "/openmpi/", "/mpich/"} {
-		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // present if its mpi.h was installed
-			w.addAll(mpi+face, folder)
+	for _, part := range []string{"/abi/", "/bin/", "/openmpi/", "/mpich/"} {
+		if folder := filepath.Join(bin, "lib", part); isDir(folder) { // a face is present if its mpi.h was installed
+			w.addAll(mpi+part, folder)
 		}
 	}
+	pc, err := os.ReadFile("mpi/libmpi/gompi-mpi.pc")
+	w.err = errors.Join(w.err, err)
+	w.write(data+"data/lib/pkgconfig/gompi-mpi.pc", strings.ReplaceAll(string(pc), "@VERSION@", version.Number))
 	w.addAll("", "comm/gompi_torch/python")
 	w.addAll("gompi_torch/src/", "comm/gompi_torch/src")
 	w.write("gompi_torch/_version.py", fmt.Sprintf("version = %q\n", version.Number))

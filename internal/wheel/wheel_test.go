@@ -50,6 +50,11 @@ func TestTheWheelIsWhole(t *testing.T) {
 		t.Errorf("version %q", output)
 	}
 	run(t, gompirun, "-np", "2", filepath.Join(venv, "bin/gompi-bench"), "run", "-sizes", "8", "latency")
+	ring, names := filepath.Join(venv, "ring"), filepath.Join(venv, "lib/gompi/bin")
+	run(t, filepath.Join(names, "mpicc"), "-o", ring, "../../examples/c/ring.c")
+	if output := run(t, filepath.Join(names, "mpirun"), "-np", "2", ring); output != "around 2 ranks: 1, want 1\n" {
+		t.Errorf("a program of the wheel's mpicc says %q", output)
+	}
 	const rank = `import ctypes, importlib.util as u
 gompi = ctypes.CDLL(u.find_spec("gompi_torch").submodule_search_locations[0] + "/lib/libgompi.so")
 size = ctypes.c_int()
