@@ -329,10 +329,9 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 
-uninstall: ## remove from PREFIX what make install puts there
-	@cd $(BIN) && for f in gompi* $$(find share -type f 2>/dev/null); do case $$f in share/*) ;; *) f=bin/$$f ;; esac; rm -f $(abspath $(TO))/$$f; done
-	@rm -f $(TO)/lib/pkgconfig/gompi-mpi.pc
-	@rm -rf $(TO)/lib/gompi $(DOC)
+uninstall: ## remove from PREFIX what make install puts there, and has put there in earlier versions
+	@cd $(TO)/ && rm -rf bin/gompi* include/gompi.h lib/gompi lib/libgompi* lib/pkgconfig/gompi*.pc share/gompi share/doc/gompi \
+	  share/man/man[15]/gompi* share/bash-completion/completions/gompi* share/zsh/site-functions/_gompi* share/fish/vendor_completions.d/gompi*
 
 clean: ## remove bin and dist
 	rm -rf $(BIN) $(DIST)

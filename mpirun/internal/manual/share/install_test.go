@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,7 +15,7 @@ import (
 )
 
 // make install puts files where man, shells and pkg-config look, a Debian package has them, and
-// make uninstall leaves nothing.
+// make uninstall leaves nothing, of earlier versions neither.
 func TestMakeInstallsAndUninstalls(t *testing.T) {
 	stress.Long(t, "collects licences, for seconds")
 	if _, err := exec.LookPath("make"); err != nil {
@@ -33,7 +34,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	}
 	write("gompirun", "#!/bin/sh\necho gompirun of a test\n")
 	for _, name := range []string{"libgompi.so", "gompi.h", "libgompi-mpi.so", "abi/libmpi_abi.so.1",
-		"abi/include/mpi.h"} {
+		"abi/include/mpi.h", "bin/mpicc"} {
 		write("lib/"+name, "")
 	}
 	gompicc, err := filesWith("../../../../mpi/libmpi/gompicc")
@@ -56,7 +57,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	}
 	run("install")
 	found := installed(t, to)
-	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "lib/gompi/abi/include/mpi.h",
+	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "lib/gompi/abi/include/mpi.h", "lib/gompi/bin/mpicc",
 		"lib/pkgconfig/gompi-mpi.pc", "share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1",
 		"share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
 		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
@@ -70,13 +71,19 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	if _, err := exec.LookPath("pkg-config"); err == nil {
 		cmd := exec.Command("pkg-config", "--cflags", "--libs", "gompi-mpi")
 		cmd.Env = append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(to, "opt/lib/pkgconfig"))
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lmpi_abi") ||
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-l:libmpi_abi.so.1") ||
 			!strings.Contains(string(out), "include") {
 			t.Errorf("pkg-config: %v: %s", err, out)
 		}
 	}
 	if _, err := exec.LookPath("dpkg-deb"); err == nil {
 		debian(t, bin)
+	}
+	for _, earlier := range []string{"lib/libgompi.so", "lib/libgompi-core.so", "include/gompi.h", "lib/pkgconfig/gompi.pc"} {
+		path := filepath.Join(to, "opt", earlier)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if run("uninstall"); len(installed(t, to)) > 0 {
 		t.Errorf("make uninstall leaves %q", installed(t, to))
@@ -105,7 +112,7 @@ func debian(t *testing.T, bin string) {
 		t.Errorf("the package says of itself:\n%s", got)
 	}
 	found := command("dpkg-deb", "-c", file)
-	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "share/man/man1/gompirun.1.gz",
+	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "lib/gompi/bin/mpicc", "share/man/man1/gompirun.1.gz",
 		"share/doc/gompi/copyright", "share/doc/gompi/changelog.gz", "share/doc/gompi/README.md"} {
 		if !strings.Contains(found, " ./usr/"+want+"\n") {
 			t.Errorf("the package has no %s", want)
