@@ -2,7 +2,8 @@
 
 GO      ?= go
 BIN     := bin
-MAIN    := ./mpirun/gompirun ./examples/train # what make run needs
+GOMPIRUN := ./mpirun/gompirun
+MAIN    := $(GOMPIRUN) ./examples/train # what make run needs
 PROGS   := $(MAIN) ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring ./examples/heat
 BENCH   := ./gompi-bench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
@@ -29,7 +30,7 @@ OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
 # gompi-topo asks NVIDIA's library, by a binding that needs C, and lazily: where
 # the library is not there the program must start all the same.
 topo = if command -v $$($(GO) env CC) >/dev/null; then \
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations $(OLDGLIBC)' $(GO) build -trimpath -tags netgo \
+	GO='$(GO)' CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations $(OLDGLIBC)' .ci/gobuild -trimpath -tags netgo \
 	-ldflags '$(LDFLAGS) -buildid= "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
@@ -41,10 +42,16 @@ manual = $(GO) run ./mpirun/internal/manual/share $(1) $(2)
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
-	@mkdir -p $(BIN)
-	@echo "building bin/gompirun, bin/gompi-bench, bin/train and the other programs"
+build: tools ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
+	@echo "building $(BIN)/train and the other examples"
 	@$(GOBUILD) -o $(BIN)/ $(PROGS)
+
+# What is installed: the programs but for the examples.
+.PHONY: tools
+tools:
+	@mkdir -p $(BIN)
+	@echo "building $(BIN)/gompirun, $(BIN)/gompi-bench and $(BIN)/gompi-topo"
+	@$(GOBUILD) -o $(BIN)/ $(GOMPIRUN)
 	@cd bench && $(GOBUILD) -o $(abspath $(BIN))/ $(BENCH)
 	@$(call manual,$(BIN)/share,$(BIN)/gompi-bench)
 	@$(call topo,$(BIN))
@@ -53,13 +60,14 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 LIB := $(BIN)/lib
 .PHONY: libgompi
 libgompi:
-	mkdir -p $(LIB)
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
+	@echo "building $(LIB)/libgompi.so and its half in Go"
+	@mkdir -p $(LIB)
+	@GO='$(GO)' CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' .ci/gobuild -trimpath -tags netgo -buildmode=c-shared \
 	  -ldflags '$(LDFLAGS) -buildid= "-extldflags=$(OLDLIBS)"' -o $(LIB)/libgompi-core.so ./comm/gompi_torch/libgompi
-	rm -f $(LIB)/libgompi-core.h
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
+	@rm -f $(LIB)/libgompi-core.h
+	@$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
 	  -o $(LIB)/libgompi.so comm/gompi_torch/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS)
-	cp comm/gompi_torch/libgompi/gompi.h $(LIB)
+	@cp comm/gompi_torch/libgompi/gompi.h $(LIB)
 
 # MPI's libraries, in a folder, and compilers.
 makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
@@ -248,8 +256,8 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 	./.ci/rdma
 
 .PHONY: wheel
-wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
-	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/gompi_torch/libgompi ./mpi/libmpi
+wheel: tools libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
+	@.ci/licences $(BIN)/licences $(GOMPIRUN) ./cudaops/topo/gompi-topo ./comm/gompi_torch/libgompi ./mpi/libmpi
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
 
@@ -297,7 +305,8 @@ dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-t
 	  tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(EPOCH) -I 'gzip -9n' -cf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 .PHONY: deb
-deb: build ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libmpi before it, and MPI's libraries are in it)
+deb: tools ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libmpi before it, and MPI's libraries are in it)
+	@echo "packing what make install installs"
 	@.ci/deb $(BIN) $(DIST) $(NUMBER) $(VERSION)
 
 # Without Go, too: a tarball of make dist has its programs built.
@@ -315,7 +324,7 @@ rename: ## give the module the path of MODULE=github.com/you/gompi, so that whoe
 	@GO='$(GO)' .ci/rename '$(MODULE)'
 
 install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), MPI's libraries if they were made, manual pages, completion for bash, zsh and fish, the docs and the examples' source
-	@[ -x $(BIN)/gompirun ] || $(MAKE) build
+	@[ -x $(BIN)/gompirun ] || $(MAKE) tools
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
 	@if [ -d $(BIN)/share ]; then cp -r $(BIN)/share $(TO); fi
@@ -326,7 +335,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	  install -d $$to/pkgconfig && sed 's/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm && rm -rf $(DOC)/comm/gompi_torch/libgompi
-	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
+	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(GOMPIRUN); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 
 uninstall: ## remove from PREFIX what make install puts there, and has put there in earlier versions

@@ -152,18 +152,30 @@ func TestTheTallyBeginsAnewWhenCodeChanges(t *testing.T) {
 	wants(t, tally(), `(?s)begins anew\n.*: 2 of 2 in a row, and 1 of 1 beside`)
 }
 
-// The first command of the README builds the programs of its main job alone, as a newcomer waits
-// for it.
-func TestRunBuildsTheMainJobAlone(t *testing.T) {
-	cmd := exec.Command("make", "-n", "-B", "run", "GO=go")
-	cmd.Dir = "../.."
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+// A target builds the programs alone that it runs or packs, as a newcomer waits for them. make libmpi
+// builds by mpi/libmpi/build.
+func TestTargetsBuildWhatTheyNeedAlone(t *testing.T) {
+	const tools = "./mpirun/gompirun ./gompi-bench ./cudaops/topo/gompi-topo"
+	for target, want := range map[string]string{"run": "./mpirun/gompirun ./examples/train", "libmpi": "", "deb": tools,
+		"wheel": tools + " ./comm/gompi_torch/libgompi"} {
+		cmd := exec.Command("make", "-n", "-B", target, "GO=go", "BIN=bin")
+		cmd.Dir = "../.."
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var built []string
+		for _, found := range regexp.MustCompile(` -o \S+ (\./[^;#\n]*)`).FindAllStringSubmatch(string(out), -1) {
+			built = append(built, strings.TrimSpace(found[1]))
+		}
+		if got := strings.Join(built, " "); got != want {
+			t.Errorf("make %s builds %q, want %q, in\n%s", target, got, want, out)
+		}
+		if strings.Contains(string(out), "go build") {
+			t.Errorf("make %s builds without a line of progress, by .ci/gobuild:\n%s", target, out)
+		}
+		if target == "run" {
+			wants(t, string(out), `bin/gompirun -np \d+ -hostfile bin/hosts bin/train`)
+		}
 	}
-	built := regexp.MustCompile(`(?m)/gobuild .* -o \S+ (.*?)(?: #.*)?$`).FindAllStringSubmatch(string(out), -1)
-	if len(built) != 1 || strings.TrimSpace(built[0][1]) != "./mpirun/gompirun ./examples/train" {
-		t.Errorf("make run builds %q in\n%s", built, out)
-	}
-	wants(t, string(out), `bin/gompirun -np \d+ -hostfile bin/hosts bin/train`)
 }
