@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/internal/boot/pmix"
 	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
@@ -28,7 +29,16 @@ func worldMain() {
 		what = os.Args[1]
 		who, _ = strconv.Atoi(os.Args[2])
 	}
-	if err := world(context.Background(), what, who); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if what == "absent" { // for launchers that speak PMIx
+		if os.Getenv(pmix.EnvRank) == os.Args[2] {
+			return
+		}
+		ctx, cancel = context.WithTimeout(ctx, beat)
+		defer cancel()
+	}
+	if err := world(ctx, what, who); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
 	}

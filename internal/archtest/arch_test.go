@@ -233,10 +233,10 @@ func TestEveryAllowanceIsUsed(t *testing.T) {
 	}
 }
 
-// Only packages that call the CUDA driver, NVML or UCX, or that C calls, need a C compiler, and
+// Only packages that call the CUDA driver, NVML, UCX or PMIx, or that C calls, need a C compiler, and
 // have a form without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp",
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/internal/boot/pmix",
 		"gompi/comm/gompi_torch/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {

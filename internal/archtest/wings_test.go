@@ -14,7 +14,8 @@ import (
 // A feature that does not fit is paid for by deleted lines. A budget is raised only with a line
 // that gives the reason: MPI, launcher and core got 62, 151 and 150 lines for code that was wider
 // than 120 columns; launcher got 8 for names of cores; core got 65 for comm.Run and values of any type.
-// Of issue 60, launcher got 387 for completions and manual pages out of gompirun, 200 of them from the lab.
+// Of issue 60, launcher got 387 for completions and manual pages out of gompirun, 200 of them from the lab,
+// core 246 and C 137 for launchers that speak PMIx.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file
@@ -24,11 +25,11 @@ type wing struct {
 var wings = []wing{
 	{"tests", regexp.MustCompile(`_test\.|/testdata/|(^|/)(transporttest|shmsynctest|memtest|cudatest|commtest|testbed|jobtest|waiter)/|^internal/(stress|archtest|ci)/|^comm/gompi_torch/[^/]*\.go$`), 0},
 	{"lab", regexp.MustCompile(`^(bench|examples|comm/sim|mpirun/startsim)/|^internal/(mem/asm|wheel)/|^mpi/libmpi/(generate|suite|twins)/|^comm/(internal/|gen_forms.go)|^mpirun/internal/manual/share/|^cudaops/topo/gompi-topo/`), 0},
-	{"C", regexp.MustCompile(`\.(c|h)$`), 9_180},
+	{"C", regexp.MustCompile(`\.(c|h)$`), 9_317},
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/gompi_torch/libgompi)/.*\.go$`), 13_186},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
 	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_460},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_816},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 52_062},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

@@ -2,12 +2,11 @@ package boot
 
 import (
 	"fmt"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/pmix"
 	"gompi/internal/env"
 )
 
@@ -41,14 +40,10 @@ var launchers = [...]launcher{
 	{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", []string{"FLUX_JOB_ID"}, "", ""},
 	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE",
 		[]string{"LSB_JOBID", "JSM_JSRUN_ID"}, "", ""},
-	{"srun", "SLURM_PROCID", slurmSize, "", []string{"SLURM_JOB_ID", slurmStep}, "srun --mpi=pmi2 ...", ""},
+	{"srun", env.SlurmRank, env.SlurmStepSize, "", []string{"SLURM_JOB_ID", slurmStep}, "srun --mpi=pmi2 ...", ""},
 }
 
-const (
-	slurmSize  = "SLURM_STEP_NUM_TASKS"
-	slurmStep  = "SLURM_STEP_ID"
-	slurmNodes = "SLURM_STEP_NUM_NODES"
-)
+const slurmStep = "SLURM_STEP_ID"
 
 // A place is this process's place in the job of a launcher.
 type place struct {
@@ -67,10 +62,10 @@ func find(getenv func(string) string) (*place, error) {
 		p := launchers[i].place(getenv)
 		switch {
 		case p == nil:
+		case p.launcher.size == env.SlurmStepSize && (found != nil || pmix.InStep(getenv)):
+			// The step in which the other launcher runs has tasks of its own.
 		case found == nil:
 			found = p
-		case p.launcher.size == slurmSize:
-			// The step in which the other launcher runs has tasks of its own.
 		case p.rank != found.rank || p.size != found.size:
 			return nil, fmt.Errorf("two launchers say different things: %s that this is rank %d of %d (%s, %s), %s that it is rank %d of %d (%s, %s); unset the variables of the one that did not start it",
 				found.name, found.rank, found.size, found.launcher.rank, found.launcher.size, p.name, p.rank, p.size,
@@ -88,12 +83,12 @@ func (l *launcher) place(getenv func(string) string) *place {
 		return nil // a launcher of one process starts no job
 	}
 	p := &place{launcher: *l, rank: rank, size: size, program: programOf(rank, strings.Fields(getenv(l.counts)))}
-	if l.size == slurmSize {
+	if l.size == env.SlurmStepSize {
 		// In a shell inside an allocation, SLURM_STEP_ID is a name, not a number.
 		if _, err := strconv.Atoi(getenv(slurmStep)); err != nil {
 			return nil
 		}
-		p.local = getenv(slurmNodes) == "1"
+		p.local = getenv(env.SlurmStepNodes) == "1"
 	} else {
 		p.local = l.local != "" && getenv(l.local) == getenv(l.size)
 	}
@@ -121,36 +116,6 @@ func programOf(rank int, counts []string) int {
 	return 0
 }
 
-// Variables of PMIx, which has none for the number of processes.
-const (
-	pmixRank = "PMIX_RANK"
-	pmixJob  = "PMIX_NAMESPACE"
-)
-
-// besidePMIx returns the variables for the number of processes in a PMIx namespace. Slurm's may
-// belong to a step in which another launcher runs, and others may be left over in an image.
-func besidePMIx(namespace string) []string {
-	sizes := []string{env.OMPISize, pmi.EnvSize, "JSM_NAMESPACE_SIZE"}
-	if strings.HasPrefix(namespace, "slurm.") {
-		sizes = append(sizes, slurmSize)
-	}
-	return sizes
-}
-
-// onlyPMIx returns an error if the launcher of this process speaks PMIx alone, as prterun does:
-// each process would be rank 0 of 1.
-func onlyPMIx(getenv func(string) string) error {
-	rank, job := getenv(pmixRank), getenv(pmixJob)
-	if rank == "" || job == "" || slices.ContainsFunc(besidePMIx(job),
-		func(size string) bool { return getenv(size) == "1" }) {
-		return nil
-	}
-	return fmt.Errorf("started as rank %s of %s by a launcher that speaks PMIx (%s and %s are set, as by prterun), which gompi does not: "+
-		"each process would be rank 0 of 1; start it by gompirun -np N %s, or by Open MPI's mpirun -x %s=file:///a/shared/folder ..., "+
-		"or set %s=alone to run it as a job of one rank",
-		rank, job, pmixRank, pmixJob, strings.Join(os.Args, " "), env.Rendezvous, env.Boot)
-}
-
 // Announced returns the name of a variable by which getenv shows that this process is one of
 // several of a job, or "".
 func Announced(getenv func(string) string) string {
@@ -167,8 +132,8 @@ func Announced(getenv func(string) string) string {
 			return p.launcher.size
 		}
 	}
-	if onlyPMIx(getenv) != nil {
-		return pmixRank
+	if pmix.Visible(getenv) {
+		return pmix.EnvRank
 	}
 	return ""
 }

@@ -1,9 +1,12 @@
 package boot
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"gompi/internal/boot/pmix"
 )
 
 func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
@@ -36,6 +39,11 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 		// One torchrun per node, started by srun: the step has tasks of its own.
 		{vars{"RANK": "5", "WORLD_SIZE": "8", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
 			"torchrun", 5, 8, false},
+		// prterun has started its daemons by srun.
+		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1",
+			"SLURM_STEP_NUM_TASKS": "2"}, "", 0, 0, false},
+		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1",
+			"SLURM_STEP_NUM_TASKS": "2"}, "srun", 1, 2, false},
 		// Several that agree are one.
 		{vars{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"},
 			"mpiexec", 1, 4, false},
@@ -101,30 +109,18 @@ func TestLaunchersSayWhichProgramARankRuns(t *testing.T) {
 	}
 }
 
-// prterun sets a rank, and no number of ranks.
-func TestALauncherThatSpeaksPMIxAloneIsRefused(t *testing.T) {
-	type vars = map[string]string
-	for _, tt := range []struct {
-		env  vars
-		want string // in the error, "" for none
-	}{
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1"},
-			"rank 0 of prterun-vm-7@1 by a launcher that speaks PMIx (PMIX_RANK and PMIX_NAMESPACE are set"},
-		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "prterun-vm-7@1"}, "start it by gompirun -np N "},
-		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "x"}, "GOMPI_BOOT=alone"},
-		{vars{"PMIX_RANK": "0"}, ""},
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "x", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, ""},
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0",
-			"SLURM_STEP_NUM_TASKS": "1"}, ""},
-		// prterun in a step of one task, and in an image that has torchrun's variables.
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0",
-			"SLURM_STEP_NUM_TASKS": "1"}, "PMIX_RANK"},
-		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "RANK": "0", "WORLD_SIZE": "1"}, "PMIX_RANK"},
-		{nil, ""},
-	} {
-		err := onlyPMIx(func(name string) string { return tt.env[name] })
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: %v, want %q", tt.env, err, tt.want)
+// A launcher that this test has not: the library is missing, has no server to connect to, or
+// cannot be opened without C.
+func TestRanksThatCannotMeetOverPMIxSaySo(t *testing.T) {
+	t.Setenv("PMIX_RANK", "1")
+	t.Setenv("PMIX_NAMESPACE", "nobody@1")
+	for _, p := range []*place{nil, {launcher: launcher{name: "srun"}, rank: 1, size: 2}} {
+		b, err := openPMIx(t.Context(), p)
+		if err == nil || !strings.HasPrefix(err.Error(), "started as rank 1 of nobody@1 by a launcher that speaks PMIx") {
+			t.Errorf("%v, %v; want an error that names the rank and the job", b, err)
+		}
+		if errors.Is(err, pmix.ErrLibrary) && !strings.Contains(err.Error(), "or set GOMPI_BOOT=alone") {
+			t.Errorf("error %v: want what to do instead", err)
 		}
 	}
 }

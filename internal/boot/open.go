@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/pmix"
 	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 )
 
 // Open finds out how this process was started and joins its job. Open joins through the agent of
-// gompirun, or over PMI-1 or a shared folder, if another launcher started several processes.
+// gompirun, or over PMI-1, PMIx or a shared folder, if another launcher started several processes.
 // Without a visible launcher, and for the child of a rank that has joined, Open starts a job of one
 // rank. A process joins once. Without an agent, Open waits until all ranks have joined.
 //
@@ -46,17 +48,16 @@ func Open(ctx context.Context) (Boot, error) {
 	case pmi.Visible() && os.Getenv(pmi.EnvSize) != "1":
 		return openPMI(ctx)
 	case p == nil:
-		err := lostVariables()
-		if err == nil {
-			err = onlyPMIx(os.Getenv)
-		}
-		if err != nil {
+		if err := lostVariables(); err != nil {
 			return nil, err
+		}
+		if pmix.Visible(os.Getenv) {
+			return openPMIx(ctx, nil)
 		}
 		return Alone(), nil
 	}
 	b, err := p.open(ctx)
-	if err == nil {
+	if err == nil && p.program > 0 { // PMIx, too, has a number
 		b.Info().Program = p.program
 	}
 	return b, err
@@ -84,6 +85,9 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 		return openMaster(ctx, p, token)
 	}
 	if !p.local || p.job == "" {
+		if os.Getenv(pmix.EnvRank) == strconv.Itoa(p.rank) && os.Getenv(pmix.EnvJob) != "" {
+			return openPMIx(ctx, p)
+		}
 		return nil, p.refusal()
 	}
 	dir, err := rank0.PrivateDir()
@@ -99,12 +103,17 @@ func (p *place) refusal() error {
 		return fmt.Errorf("rank %d of %d, started by %s, cannot reach the others: see the error of rank 0 (if none was started, and %s is left over: unset it, or set %s=alone)",
 			p.rank, p.size, p.name, p.launcher.rank, env.Boot)
 	}
-	own := fmt.Sprintf("gompirun -np %d %s", p.size, strings.Join(os.Args, " "))
-	if p.hint != "" {
-		own = p.hint + ", or " + own
-	}
 	return fmt.Errorf("started by %s as one of %d processes, which have no way to meet: each would be rank 0 of 1, %d times; set %s to file:// and a folder that all hosts share, or start it so: %s",
-		p.name, p.size, p.size, env.Rendezvous, own)
+		p.name, p.size, p.size, env.Rendezvous, p.startLines(fmt.Sprint(p.size)))
+}
+
+// startLines returns the lines that start this program with n ranks that can meet. p may be nil.
+func (p *place) startLines(n string) string {
+	own := fmt.Sprintf("gompirun -np %s %s", n, strings.Join(os.Args, " "))
+	if p != nil && p.hint != "" {
+		return p.hint + ", or " + own
+	}
+	return own
 }
 
 // errNoRank is for ranks whose wrapper removed variables.

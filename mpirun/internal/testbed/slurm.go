@@ -125,6 +125,7 @@ SlurmdPidFile=%[1]s/slurmd.%%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
+TmpFS=%[1]s/spool.%%n
 ReturnToService=2
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
