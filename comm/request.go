@@ -8,7 +8,8 @@ import (
 )
 
 // A Request is a nonblocking operation (MPI_Request). Wait and Test report its completion; its
-// buffers must not be touched earlier.
+// buffers must not be touched earlier. A program built with -race reports a buffer of Isend, Issend
+// or Irecv that is.
 //
 // A Request is a small value. After Wait or Test has returned its outcome, the Request is null:
 // later calls return at once, with an empty Status of no bytes, from AnySource with AnyTag. So does

@@ -11,11 +11,9 @@ import (
 )
 
 // A wing is a part of the house with a budget: lines of files that are neither tests nor generated.
-// A feature that does not fit is paid for by deleted lines. A budget is raised only with a line
-// that gives the reason: MPI, launcher and core got 62, 151 and 150 lines for code that was wider
+// A feature that does not fit is paid for by deleted lines. A budget is raised only by a line of
+// raised, with the reason. Before there was that list, MPI, launcher and core got 62, 151 and 150 lines for code that was wider
 // than 120 columns; launcher got 8 for names of cores; core got 65 for comm.Run and values of any type.
-// Of issue 60, launcher got 387 for completions and manual pages out of gompirun, 200 of them from the lab,
-// core 246 and C 137 for launchers that speak PMIx.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file
@@ -25,11 +23,23 @@ type wing struct {
 var wings = []wing{
 	{"tests", regexp.MustCompile(`_test\.|/testdata/|(^|/)(transporttest|shmsynctest|memtest|cudatest|commtest|testbed|jobtest|waiter)/|^internal/(stress|archtest|ci)/|^comm/gompi_torch/[^/]*\.go$`), 0},
 	{"lab", regexp.MustCompile(`^(bench|examples|comm/sim|mpirun/startsim)/|^internal/(mem/asm|wheel)/|^mpi/libmpi/(generate|suite|twins)/|^comm/(internal/|gen_forms.go)|^mpirun/internal/manual/share/|^cudaops/topo/gompi-topo/`), 0},
-	{"C", regexp.MustCompile(`\.(c|h)$`), 9_317},
+	{"C", regexp.MustCompile(`\.(c|h)$`), 9_180},
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/gompi_torch/libgompi)/.*\.go$`), 13_186},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
-	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_460},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 52_062},
+	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_073},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_816},
+}
+
+// raised lists the lines that budgets got, and their reasons.
+var raised = []struct {
+	wing   string
+	lines  int
+	reason string
+}{
+	{"C", 137, "launchers that speak PMIx"},
+	{"core", 246, "launchers that speak PMIx"},
+	{"core", 55, "-race on the buffers of pending requests"},
+	{"launcher", 387, "completions and manual pages out of gompirun, 200 of them from the lab"},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.
@@ -70,6 +80,11 @@ func TestWingsKeepTheirBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range wings {
+		for _, r := range raised {
+			if r.wing == w.name {
+				w.budget += r.lines
+			}
+		}
 		if n := lines[w.name]; w.budget > 0 && n > w.budget {
 			t.Errorf("%s has %d lines: its budget is %d; delete what is not needed, or say what more is for", w.name,
 				n, w.budget)

@@ -34,7 +34,7 @@ func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.OpenA
 func (e *Engine) OpenAs(id uint64, members []world.Rank, counters []uint32) *Channel {
 	e.Progress.Lock()
 	defer e.Progress.Exit()
-	ch := &Channel{Engine: e}
+	ch := &Channel{Engine: e, sought: map[int]bool{}}
 	e.Live.Open(&ch.Comm, ch, id, members, counters)
 	ch.collectives = e.cfg.Collectives(ch)
 	e.channels[id] = ch
@@ -152,9 +152,7 @@ func (ch *Channel) Fail(err error) {
 		ch.q.Remove(n)
 		e.Drop(n.Val)
 	}
-	for _, w := range ch.probes {
-		e.rouse(w)
-	}
+	ch.rouseProbes()
 	ch.probes = nil
 	for r, m := range e.tokens.All {
 		switch {
@@ -184,9 +182,7 @@ func (ch *Channel) Depart(p *peers.Peer, all bool) {
 			e.abandon(r, liveness.ErrLeft)
 		}
 	}
-	for _, w := range ch.probes {
-		e.rouse(w)
-	}
+	ch.rouseProbes()
 	ch.collectives.Dismiss(p)
 	for n := range ch.q.Posted() {
 		if all && n.Source == Any {

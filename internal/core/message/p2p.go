@@ -176,12 +176,13 @@ func (ch *Channel) Sendrecv(
 func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	e := ch.Engine
 	e.Progress.Lock()
-	if !sync && ch.sendNow(dst, tag, b) {
+	if !sync && !payload.Raced && ch.sendNow(dst, tag, b) {
 		e.Progress.Unlock() // the driver is the same as before
 		return Handle{}
 	}
 	defer e.Progress.Exit()
 	r := e.open()
+	r.Pend(b, false)
 	ch.start(r, dst, tag, b, sync)
 	e.outstanding(r)
 	return r.handle()
@@ -195,6 +196,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	r := e.open()
 	if st, ok := ch.look(src, tag, b); ok {
 		h := r.end(st)
+		r.Pend(b, true)
 		if e.Peers.Pending() {
 			e.Progress.PassDrive()
 		}
@@ -202,6 +204,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 		return h
 	}
 	h := r.handle()
+	r.Pend(b, true)
 	ch.expect(r, src, tag, b)
 	e.outstanding(r)
 	if e.Progress.Driven() && r.Stage == payload.Posted {
@@ -262,6 +265,7 @@ func (ch *Channel) Cancel(h Handle, cause error) bool {
 		return false
 	}
 	ch.withdraw(r, cause)
+	r.Settle()
 	return true
 }
 

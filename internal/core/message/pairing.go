@@ -54,13 +54,12 @@ func (ch *Channel) arrived(m *Kept) {
 	if m.short {
 		ch.keepOffered(m)
 	}
-	for _, w := range ch.probes {
-		ch.Engine.rouse(w)
-	}
+	ch.rouseProbes()
 }
 
 // matched notes the message that r receives, and refuses a different element type.
 func (r *Request) matched(src, tag, size int, t mem.Type) {
+	r.Settle()
 	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
 	r.Size = size
 	want := r.Buf.Type()

@@ -41,13 +41,11 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Pr
 				return Probed{}, Status{}, err
 			}
 		case tested:
-			if ch.sought == nil {
-				ch.sought = map[int]bool{}
-			}
 			ch.sought[src] = true
 			return Probed{}, Status{}, nil
 		default:
-			e.test(ch.hint(src))
+			e.Progress.CallBack()
+			e.poll(ch.hint(src))
 			tested = true
 		}
 	}
@@ -57,8 +55,7 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Pr
 func (ch *Channel) watch(ctx context.Context, src int) error {
 	e := ch.Engine
 	w := e.newWaiter(ctx)
-	w.probed = ch
-	w.Hint = ch.hint(src)
+	w.probed, w.Hint = ch, ch.hint(src)
 	ch.probes = append(ch.probes, w)
 	err := e.Progress.Await(ctx, &w.Waiter)
 	if i := slices.Index(ch.probes, w); i >= 0 {
@@ -66,6 +63,12 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	}
 	e.freeWaiter(w)
 	return err
+}
+
+func (ch *Channel) rouseProbes() {
+	for _, w := range ch.probes {
+		ch.Engine.rouse(w)
+	}
 }
 
 // hint returns the rank to poll first for a message from src.

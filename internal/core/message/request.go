@@ -52,7 +52,11 @@ type Handle struct {
 
 // Done reports whether the operation is complete.
 func (h Handle) Done() bool {
-	return h.r == nil || h.gen&atOnce != 0 || h.r.done.Load() >= h.gen
+	done := h.r == nil || h.gen&atOnce != 0 || h.r.done.Load() >= h.gen
+	if payload.Raced && done && h.r != nil {
+		h.r.Settle()
+	}
+	return done
 }
 
 // atOnce is set in the generation of a Handle whose operation was complete before the call
@@ -87,6 +91,7 @@ func (e *Engine) take(h Handle) (Status, error) {
 	if r == nil {
 		return nothing, nil
 	}
+	r.Settle()
 	st, err := r.status, r.err
 	if err == nil {
 		e.FreeRequest(r)
@@ -419,16 +424,12 @@ func (e *Engine) Test(h Handle) bool {
 	if r := h.live(); r != nil {
 		hint = r.peer
 	}
-	e.test(hint)
+	e.Progress.CallBack()
+	e.poll(hint)
 	return h.Done()
 }
 
-// test polls once, first at rank hint, and calls back, for Test and Iprobe.
-func (e *Engine) test(hint world.Rank) {
-	e.Progress.CallBack()
-	e.poll(hint)
-}
-
+// poll polls once, first at rank hint, for a program that tests.
 func (e *Engine) poll(hint world.Rank) {
 	e.Progress.Tested(e.pollOnce(hint))
 	if e.looks++; e.looks%looksPerCheck == 0 {

@@ -198,9 +198,7 @@ func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.B
 func (ch *Channel) receiver(m *Kept) *Request {
 	n := ch.q.Arrive(m.envelope())
 	if n == nil {
-		for _, w := range ch.probes {
-			ch.Engine.rouse(w)
-		}
+		ch.rouseProbes()
 		return nil
 	}
 	r := n.Val
