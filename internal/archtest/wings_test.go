@@ -12,8 +12,7 @@ import (
 
 // A wing is a part of the house with a budget: lines of files that are neither tests nor generated.
 // A feature that does not fit is paid for by deleted lines. A budget is raised only by a line of
-// raised, with the reason. Before there was that list, MPI, launcher and core got 62, 151 and 150 lines for code that was wider
-// than 120 columns; launcher got 8 for names of cores; core got 65 for comm.Run and values of any type.
+// raised, with the reason.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file
@@ -30,7 +29,9 @@ var wings = []wing{
 	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_816},
 }
 
-// raised lists the lines that budgets got, and their reasons.
+// raised lists the lines that budgets got, and their reasons. Budgets have earlier ones: 62 lines of
+// MPI, 151 of the launcher and 150 of core for code that was wider than 120 columns, 8 of the launcher
+// for names of cores, 65 of core for comm.Run and values of any type.
 var raised = []struct {
 	wing   string
 	lines  int
@@ -38,7 +39,7 @@ var raised = []struct {
 }{
 	{"C", 137, "launchers that speak PMIx"},
 	{"core", 246, "launchers that speak PMIx"},
-	{"core", 55, "-race on the buffers of pending requests"},
+	{"core", 56, "-race on the buffers of pending requests"},
 	{"launcher", 387, "completions and manual pages out of gompirun, 200 of them from the lab"},
 }
 
