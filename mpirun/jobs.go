@@ -33,9 +33,12 @@ func userCommand[S any](name string, parse func(args []string) (S, error), run f
 	}
 }
 
-// jobsOf returns the wanted job, all jobs for "".
-func jobsOf(wanted string) ([]monitor.Job, error) {
+// jobsOf returns the wanted job, all jobs for "", also jobs that are over if over.
+func jobsOf(wanted string, over bool) ([]monitor.Job, error) {
 	jobs := monitor.List()
+	if over {
+		jobs = monitor.WithHistory(jobs)
+	}
 	if wanted == "" {
 		return jobs, nil
 	}
@@ -48,7 +51,7 @@ func jobsOf(wanted string) ([]monitor.Job, error) {
 
 // listJobs is gompirun ps.
 func listJobs(spec *cmdline.Ps) error {
-	jobs, err := jobsOf(spec.Job)
+	jobs, err := jobsOf(spec.Job, spec.Over)
 	var text []byte
 	switch {
 	case err != nil:
@@ -66,11 +69,24 @@ func listJobs(spec *cmdline.Ps) error {
 	return err
 }
 
+// showLogs is gompirun logs.
+func showLogs(spec *cmdline.Logs) error {
+	jobs := monitor.WithHistory(monitor.Own())
+	if spec.Job == "" && len(jobs) > 0 {
+		return jobs[len(jobs)-1].Logs(stdio.Stdout, spec.Follow)
+	}
+	j, err := monitor.Choose(jobs, spec.Job)
+	if err != nil {
+		return err
+	}
+	return j.Logs(stdio.Stdout, spec.Follow)
+}
+
 // showJobs is gompirun top: it shows the jobs again and again. Rates need two looks.
 func showJobs(spec *cmdline.Top) error {
 	stdout := stdio.Stdout
 	_, _, terminal := screenSize(stdout.File)
-	before, err := jobsOf(spec.Job)
+	before, err := jobsOf(spec.Job, false)
 	if err != nil {
 		return err
 	}

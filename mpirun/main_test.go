@@ -60,6 +60,7 @@ func (s suite) Run() int {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
+	os.Setenv("XDG_STATE_HOME", "/dev/null") // jobs of tests are no history of the user's
 	flag.Parse()
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })

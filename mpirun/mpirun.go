@@ -55,6 +55,7 @@ var commands = map[string]func(args []string) int{
 	"doctor": runDoctor,
 	"attach": userCommand("attach", cmdline.ParseAttach, attach),
 	"ps":     userCommand("ps", cmdline.ParsePs, listJobs),
+	"logs":   userCommand("logs", cmdline.ParseLogs, showLogs),
 	"top":    userCommand("top", cmdline.ParseTop, showJobs),
 	"kill":   userCommand("kill", cmdline.ParseKill, killJob),
 

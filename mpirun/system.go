@@ -39,6 +39,7 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 			resume()
 		},
 		Process: func(pid int) job.Process { return proc.NewWatch(pid) },
+		Screen:  &monitor.Tail{},
 	}
 }
 
@@ -52,6 +53,10 @@ func showsColours() bool {
 // from one host, unless fanout is 0. The results are the exit status, and the reason for the
 // job's end as printed last.
 func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) (int, string) {
+	keep, err := env.Bool(env.History)
+	if err != nil {
+		return j.Fail(err)
+	}
 	// If an agent is killed, this process adopts its ranks' processes.
 	if err := proc.Adopt(); err != nil {
 		return j.Fail(err)
@@ -79,12 +84,15 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 			link.Broadcast(some, m)
 		}
 	}
-	socket, err := monitor.Serve(j.ID())
+	socket, err := monitor.Serve(j.ID(), w.Screen)
 	if err != nil {
 		j.Explain("gompirun ps and attach will not find this job: %v", err)
 	}
 	w.Questions = socket.Questions()
 	status, lastWords := j.Run()
+	if keep {
+		monitor.Save(j.Over(status), w.Screen.Text())
+	}
 	socket.End(monitor.End{Status: status, LastWords: lastWords})
 	return status, lastWords
 }

@@ -89,6 +89,7 @@ const (
 	MPILib        = "GOMPI_MPI_LIB"
 	TimeLimit     = "MPIEXEC_TIMEOUT"
 	NoColour      = "NO_COLOR"
+	History       = "GOMPI_HISTORY"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
@@ -213,6 +214,7 @@ func settings() []Var {
 		{MPILib, "", byLauncher, "the library on which MPI programs run, `gompi` or `own`, as `-mpi-lib`: docs/mpi.md", false},
 		{TimeLimit, "", byLauncher, "seconds after which the job is ended, as `-timeout`, for command lines without it, as under other launchers", false},
 		{NoColour, "", byLauncher, "not empty: gompirun's messages on a terminal have no colours, as if TERM is unset or `dumb`", false},
+		{History, "1", byLauncher, "`0`: nothing is kept of jobs that are over, for `gompirun ps -a` and `logs`, in `gompi` below XDG_STATE_HOME or ~/.local/state", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},

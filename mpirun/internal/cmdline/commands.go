@@ -19,6 +19,7 @@ var Commands = []Command{
 		return ParseDoctor(args, nil)
 	})},
 	{"ps", "list the jobs that run", helpOf(ParsePs)},
+	{"logs", "print the last output of a job", helpOf(ParseLogs)},
 	{"top", "show what ranks do, again and again", helpOf(ParseTop)},
 	{"kill", "end a job", helpOf(ParseKill)},
 	{"attach", "run a debugger on a rank of a job", helpOf(ParseAttach)},

@@ -16,10 +16,11 @@ import (
 )
 
 var psHelp = cli.Help{
-	Synopsis: []string{"gompirun ps [-json | -prometheus] [JOB]"},
+	Synopsis: []string{"gompirun ps [-a] [-json | -prometheus] [JOB]"},
 	About: `Lists your jobs that were started on this machine, or one of them, root all users',
 and what their ranks are in. JOB is the end or the beginning of an id, or the process
-of its gompirun. The ranks are not interrupted.`,
+of its gompirun. The ranks are not interrupted. Of jobs that are over, -a has the latest
+100 (GOMPI_HISTORY=0: none is kept).`,
 }
 
 var topHelp = cli.Help{
@@ -41,6 +42,7 @@ how. JOB is the end or the beginning of its id, or the process of its gompirun, 
 // Ps is the command line of gompirun ps.
 type Ps struct {
 	Job              string // "" for all
+	Over             bool   // also jobs that are over
 	JSON, Prometheus bool   // the form of the list
 }
 
@@ -49,14 +51,41 @@ func ParsePs(args []string) (*Ps, error) {
 	set := cli.New("gompirun ps")
 	p := &Ps{}
 	set.Help = psHelp
+	set.Flag("a all", "", &p.Over, "list those that are over, too")
 	set.Flag("json", "", &p.JSON, "print all that is known, as an array of jobs")
 	set.Flag("prometheus", "", &p.Prometheus, "print it in Prometheus' text format")
 	var err error
 	p.Job, err = operand(set, args, "job")
-	if err == nil && p.JSON && p.Prometheus {
+	switch {
+	case err == nil && p.JSON && p.Prometheus:
 		err = errors.New("-json and -prometheus: want one of them")
+	case err == nil && p.Over && p.Prometheus:
+		err = errors.New("-a and -prometheus: metrics are of jobs that run")
 	}
 	return p, err
+}
+
+var logsHelp = cli.Help{
+	Synopsis: []string{"gompirun logs [-f] [JOB]"},
+	About: `Prints the last output of a job, up to 64 KiB as on its screen, with gompirun's own
+lines: of the latest, or of JOB, as "gompirun ps -a" prints it, which may be over.`,
+}
+
+// Logs is the command line of gompirun logs.
+type Logs struct {
+	Job    string // "" for the latest
+	Follow bool
+}
+
+// ParseLogs reads the command line of gompirun logs, without that word.
+func ParseLogs(args []string) (*Logs, error) {
+	set := cli.New("gompirun logs")
+	l := &Logs{}
+	set.Help = logsHelp
+	set.Flag("f follow", "", &l.Follow, "then what it writes, until it has ended")
+	var err error
+	l.Job, err = operand(set, args, "job")
+	return l, err
 }
 
 // Top is the command line of gompirun top.

@@ -72,6 +72,8 @@ type System struct {
 	Sweep func(living, lost []int)
 	// Process returns a process of this machine to look at.
 	Process func(pid int) Process
+	// Screen gets all that is written to Stdout and Stderr; nil for none.
+	Screen *monitor.Tail
 }
 
 // A Process is a process that the job looks at now and then.
@@ -144,7 +146,7 @@ func New(spec *cmdline.Spec, system *System) *Job {
 		j.attempt.name = j.id
 	}
 	j.out = output.New(system.Stdout, system.Stderr)
-	j.out.Colour = system.Colour
+	j.out.Colour, j.out.Copy = system.Colour, system.Screen
 	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix,
 		spec.Output.LocalRanks
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }

@@ -67,8 +67,21 @@ func (j *Job) state() monitor.State {
 	return monitor.Running
 }
 
-// describe answers the questions about the job, and ends the round.
-func (j *Job) describe() {
+// Over describes the job after Run, which has returned status.
+func (j *Job) Over(status int) monitor.Job {
+	for j.attempt.next != nil {
+		j = j.attempt.next
+	}
+	d := j.description()
+	d.State, d.Status, d.User = monitor.Ended, status, os.Geteuid()
+	if status != 0 {
+		d.State = monitor.Failed
+	}
+	return d
+}
+
+// description describes the job, without its ranks.
+func (j *Job) description() monitor.Job {
 	d := monitor.Job{
 		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(),
 		Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
@@ -89,6 +102,12 @@ func (j *Job) describe() {
 			d.Hosts = append(d.Hosts, h.Name())
 		}
 	}
+	return d
+}
+
+// describe answers the questions about the job, and ends the round.
+func (j *Job) describe() {
+	d := j.description()
 	r := &j.questions.round
 	d.Lines = append(d.Lines, j.watch.Lines(r)...)
 	r.Each(func(h stall.Agent, m *ctl.Doing) {

@@ -177,12 +177,12 @@ func (j *Job) Find(rank int) (Whereabouts, error) {
 	return w, err
 }
 
-// awaitEnd asks for the job's end. Once the question has been noted, awaitEnd returns the reader
-// of the answer.
-func awaitEnd(conn net.Conn) (io.Reader, error) {
+// begin asks for an answer that comes in its time, as the job's end. Once the question has been
+// noted, begin returns the reader of the answer.
+func begin(conn net.Conn, target string) (io.Reader, error) {
 	conn.SetDeadline(time.Now().Add(answerTime))
 	defer conn.SetDeadline(time.Time{})
-	if err := writeRequest(conn, "GET", "/end"); err != nil {
+	if err := writeRequest(conn, "GET", target); err != nil {
 		return nil, err
 	}
 	answer := bufio.NewReader(conn)
@@ -203,7 +203,7 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 		err  error
 	}
 	defer conn.Close()
-	answer, err := awaitEnd(conn) // before the signal ends the job
+	answer, err := begin(conn, "/end") // before the signal ends the job
 	if err != nil {
 		return e, false, j.late(err)
 	}
@@ -238,11 +238,11 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 
 // Choose returns the wanted job: by the process id of its gompirun, by an id of its runs, or by a
 // unique beginning or end of an id; the only job if wanted is "". The process id is tried first,
-// because the kernel guarantees that it is unique. Among jobs with one id this user's is preferred:
+// because the kernel guarantees that it is unique among jobs that run. Among jobs with one id this user's is preferred:
 // another user may have copied the id.
 func Choose(jobs []Job, wanted string) (*Job, error) {
 	var found []int
-	for i, j := range jobs {
+	for i, j := range slices.Backward(jobs) {
 		if strconv.Itoa(j.PID) == wanted || j.hasID(is(wanted)) && j.User == os.Geteuid() {
 			return &jobs[i], nil
 		}
@@ -280,9 +280,13 @@ func (j *Job) Short() string { return j.ID[max(0, len(j.ID)-8):] }
 // Program returns the command lines.
 func (j *Job) Program() string { return strings.Join(j.Programs, " : ") }
 
-// Listed names jobs, each on a line that begins with a newline.
+// mostListed is the most jobs that Listed names.
+const mostListed = 20
+
+// Listed names the latest jobs, each on a line that begins with a newline.
 func Listed(jobs []Job) string {
 	var b strings.Builder
+	jobs = jobs[max(0, len(jobs)-mostListed):]
 	for i := range jobs {
 		j := &jobs[i]
 		fmt.Fprintf(&b, "\n  %s: process %d, -np %d %.80q, for %v", j.Short(), j.PID, j.Size, j.Program(), age(j.Age))

@@ -1,6 +1,6 @@
 // Package monitor is the socket on which each gompirun answers questions about its job, and takes
-// the order to end. Its clients are gompirun ps and top, whose text is here, too, kill and attach,
-// and for example curl.
+// the order to end. Its clients are gompirun ps and top, whose text is here, too, logs, kill and
+// attach, and for example curl. Jobs that are over have left files.
 //
 // # The socket
 //
@@ -17,6 +17,7 @@
 //	GET  /job          the job, as a Job in JSON
 //	GET  /rank/N       where a rank is, as a Whereabouts in JSON
 //	GET  /metrics      the job in Prometheus' text format, version 0.0.4
+//	GET  /output       the last output; /output/follow: and the rest, until the end of the job
 //	GET  /end          how the job ended, as an End in JSON, when it has; first 100 Continue
 //	POST /signal/TERM  does what this signal to gompirun does; the answer is an Order in JSON
 //
@@ -42,9 +43,11 @@ const (
 	Stalled  State = "stalled" // ranks have been in one call for longer than -stall-warning
 	Ending   State = "ending"
 	Silent   State = "silent" // gompirun does not answer, perhaps stopped
+	Ended    State = "ended"  // well; it is history
+	Failed   State = "failed" // it is history
 )
 
-// States are all states.
+// States are the states of jobs that run.
 var States = []State{Starting, Running, Stalled, Ending, Silent}
 
 // A Job is a gompirun's description of its job. Times are in seconds.
@@ -58,15 +61,17 @@ type Job struct {
 	Age      float64  `json:"age"`
 	Restarts int      `json:"restarts"`
 	State    State    `json:"state"`
-	Why      string   `json:"why,omitempty"`   // reason for its end
-	Since    float64  `json:"longest_wait"`    // longest time of a rank in its current call
-	Programs []string `json:"programs"`        // command lines
-	Size     int      `json:"size"`            // ranks, 0 before they are placed
-	Hosts    []string `json:"hosts"`           // hosts with ranks
-	Lines    []string `json:"doing"`           // calls of ranks, as reported on QUIT
-	Ranks    []Rank   `json:"ranks,omitempty"` // running ranks
-	Counts   bool     `json:"stats"`           // the ranks count their calls
-	Err      string   `json:"error,omitempty"` // why a silent job does not answer
+	Why      string   `json:"why,omitempty"`    // reason for its end
+	Since    float64  `json:"longest_wait"`     // longest time of a rank in its current call
+	Programs []string `json:"programs"`         // command lines
+	Size     int      `json:"size"`             // ranks, 0 before they are placed
+	Hosts    []string `json:"hosts"`            // hosts with ranks
+	Lines    []string `json:"doing"`            // calls of ranks, as reported on QUIT
+	Ranks    []Rank   `json:"ranks,omitempty"`  // running ranks
+	Counts   bool     `json:"stats"`            // the ranks count their calls
+	Err      string   `json:"error,omitempty"`  // why a silent job does not answer
+	Status   int      `json:"status,omitempty"` // of gompirun that has ended
+	Log      string   `json:"log,omitempty"`    // file with the output of a job that is over
 }
 
 // A Rank is one running rank.

@@ -42,7 +42,7 @@ func newJob(t *testing.T, folder, id string, wrap func(net.Listener) net.Listene
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &fakeJob{serve(wrap(l), path), path, make(chan syscall.Signal, 1)}
+	k := &fakeJob{serve(wrap(l), path, &Tail{}), path, make(chan syscall.Signal, 1)}
 	go func() {
 		for {
 			select {
@@ -113,7 +113,7 @@ func TestAnAskerThatHangsUpIsForgotten(t *testing.T) {
 	for range 3 {
 		conn, _, err := dial(k.path, os.Geteuid())
 		if err == nil {
-			_, err = awaitEnd(conn)
+			_, err = begin(conn, "/end")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestAnOrderThatComesTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(l, path)
+	s := serve(l, path, nil)
 	go func() {
 		<-s.Questions() // and no answer
 		s.End(End{Status: 7})

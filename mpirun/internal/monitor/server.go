@@ -24,6 +24,7 @@ type Server struct {
 	questions chan Question
 	socket    net.Listener
 	path      string
+	tail      *Tail
 	end       End
 	ended     chan struct{} // closed when end is known
 
@@ -32,9 +33,9 @@ type Server struct {
 	owed sync.WaitGroup // answers to earlier requests
 }
 
-// Serve lets other processes ask about the job with an id, until End. After an error the job runs
-// without.
-func Serve(id string) (*Server, error) {
+// Serve lets other processes ask about the job with an id and about its output, until End. After
+// an error the job runs without.
+func Serve(id string, tail *Tail) (*Server, error) {
 	var errs []error
 	for _, folder := range folders(os.Geteuid()) {
 		err := os.Mkdir(folder, 0o700)
@@ -47,15 +48,15 @@ func Serve(id string) (*Server, error) {
 			l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 		}
 		if err == nil {
-			return serve(l, path), nil
+			return serve(l, path, tail), nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
 }
 
-func serve(l net.Listener, path string) *Server {
-	s := &Server{questions: make(chan Question), socket: l, path: path, ended: make(chan struct{})}
+func serve(l net.Listener, path string, tail *Tail) *Server {
+	s := &Server{questions: make(chan Question), socket: l, path: path, tail: tail, ended: make(chan struct{})}
 	a := sockets.Acceptor{MaxPending: askers, Timeout: answerTime, Authenticate: s.authenticate}
 	go a.Serve(l) // until l is closed
 	return s
@@ -115,6 +116,10 @@ func (s *Server) authenticate(conn net.Conn) func() {
 		if target == "/end" && !s.awaitEnd(conn) {
 			return
 		}
+		if follow := target == "/output/follow"; follow || target == "/output" {
+			s.stream(conn, follow)
+			return
+		}
 		a := s.answer(method, target)
 		conn.SetDeadline(time.Now().Add(answerTime))
 		writeResponse(conn, a)
@@ -123,17 +128,22 @@ func (s *Server) authenticate(conn net.Conn) func() {
 
 // awaitEnd waits for the end of the job. The result is false if the client hangs up first.
 func (s *Server) awaitEnd(conn net.Conn) bool {
-	hungUp := make(chan struct{})
-	go func() { // until the client hangs up, or conn is closed
-		io.Copy(io.Discard, conn)
-		close(hungUp)
-	}()
 	select {
 	case <-s.ended:
 		return true
-	case <-hungUp:
+	case <-hungUp(conn):
 		return false
 	}
+}
+
+// hungUp returns a channel that is closed when the client hangs up, or conn is closed.
+func hungUp(conn net.Conn) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, conn)
+		close(gone)
+	}()
+	return gone
 }
 
 // expect makes End wait until done is called.
@@ -154,7 +164,7 @@ type response struct {
 	body   []byte
 }
 
-const usage = "want GET /job, /rank/N, /metrics or /end, or POST /signal/TERM\n"
+const usage = "want GET /job, /rank/N, /metrics, /output or /end, or POST /signal/TERM\n"
 
 // answer returns the job's answer to a request.
 func (s *Server) answer(method, target string) response {

@@ -65,6 +65,10 @@ func state(j *Job) string {
 	case j.State == Stalled:
 		text += " for " + age(j.Since)
 	}
+	if j.Log != "" {
+		over := float64(time.Now().UnixNano())/1e9 - j.Begun - j.Age
+		text = strings.Replace(text, string(j.State), string(j.State)+" "+age(over)+" ago", 1)
+	}
 	if j.Restarts > 0 {
 		text += fmt.Sprintf(", restart %d", j.Restarts)
 	}

@@ -4,6 +4,7 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -30,6 +31,7 @@ type Writer struct {
 	Ranks  []plan.Label // what patterns expand to, by rank
 	Shown  []int        // local ranks whose output goes to the screen; none: all
 	Files  Files        // for the ranks' output
+	Copy   io.Writer    // gets all that goes to the screens; nil for none
 	Fail   func(error)  // called once for each screen and file that cannot be written
 
 	// Begun are the files, by path, that this Writer and Writers of earlier runs of the job write.

@@ -204,6 +204,9 @@ func (s *sink) put(from source, data []byte) {
 	if data[len(data)-1] != '\n' {
 		s.open = from
 	}
+	if s.of.Copy != nil {
+		s.of.Copy.Write(s.buf)
+	}
 	s.write(s.buf)
 }
 
