@@ -25,11 +25,12 @@ func runDoctor(args []string) int {
 	if err == nil {
 		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stdio.Stderr, "gompirun doctor: %s\n", line) })
 	}
+	_, width, _ := screenSize(stdio.Stdout.File)
 	switch {
 	case err != nil:
 		fmt.Fprintf(stdio.Stderr, "gompirun doctor: %v\n", err)
 		return statusFailed
-	case !c.Run(stdio.Stdout):
+	case !c.Run(stdio.Stdout, width):
 		return 1
 	}
 	return 0

@@ -52,6 +52,7 @@ func jobsOf(wanted string, over bool) ([]monitor.Job, error) {
 // listJobs is gompirun ps.
 func listJobs(spec *cmdline.Ps) error {
 	jobs, err := jobsOf(spec.Job, spec.Over)
+	_, width, _ := screenSize(stdio.Stdout.File)
 	var text []byte
 	switch {
 	case err != nil:
@@ -61,7 +62,7 @@ func listJobs(spec *cmdline.Ps) error {
 		text = monitor.Metrics(jobs)
 	default:
 		text = []byte(monitor.Table(jobs, slices.ContainsFunc(jobs,
-			func(j monitor.Job) bool { return j.User != os.Geteuid() })))
+			func(j monitor.Job) bool { return j.User != os.Geteuid() }), width))
 	}
 	if err == nil {
 		_, err = stdio.Stdout.Write(text)
@@ -103,13 +104,13 @@ func showJobs(spec *cmdline.Top) error {
 	for {
 		time.Sleep(spec.Interval)
 		jobs := monitor.List()
+		height, width, _ := screenSize(stdout.File)
 		text := ""
 		for i := range jobs {
 			if spec.Job == "" || jobs[i].Socket == spec.Job {
-				text += monitor.Top(&jobs[i], sameJob(before, &jobs[i])) + "\n"
+				text += monitor.Top(&jobs[i], sameJob(before, &jobs[i]), width) + "\n"
 			}
 		}
-		height, width, _ := screenSize(stdout.File)
 		switch {
 		case text == "":
 			_, err := fmt.Fprintln(stdout, "no job runs any more")

@@ -5,6 +5,8 @@ package mpirun
 import (
 	"os"
 	"syscall"
+
+	"gompi/mpirun/internal/table"
 )
 
 // keepDescriptors does nothing here: this process starts no rank.
@@ -25,4 +27,4 @@ func awaitHandlers(syscall.Signal) {}
 func blockSignal(syscall.Signal) (restore func()) { return func() {} }
 
 // screenSize knows no terminals: ranks run on Linux only.
-func screenSize(*os.File) (lines, columns int, ok bool) { return 0, 0, false }
+func screenSize(*os.File) (lines, columns int, ok bool) { return 0, table.Width, false }

@@ -21,11 +21,12 @@ import (
 // newSystem returns the job.System of this process. notify gets the channel of signals; pause is
 // called before the process is stopped, and pause's result when the process is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
-	_, _, terminal := screenSize(os.Stderr)
+	_, width, terminal := screenSize(os.Stderr)
 	var caught *catcher
 	input := newInputSource(stdio.Stdin)
 	return &job.System{
-		Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal, Colour: terminal && showsColours(),
+		Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal, Width: width,
+		Colour:  terminal && showsColours(),
 		Environ: os.Environ(), Dir: workingDir(), MPIFolder: program.MPIFolder(),
 		Stdin: input.read, Rewind: input.rewind, Inherited: heritage() != nil,
 		Signals: func() <-chan os.Signal {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/table"
 )
 
 // keepDescriptors hides this process's inherited descriptors, except the standard ones, from its
@@ -23,11 +25,11 @@ func keepDescriptors() {
 	}
 }
 
-// screenSize returns the size of a terminal; ok is false if f is none.
+// screenSize returns the size of a terminal; ok is false if f is none, and columns are a table's.
 func screenSize(f *os.File) (lines, columns int, ok bool) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return 0, 0, false
+		return 0, table.Width, false
 	}
 	if size.Row == 0 || size.Col == 0 { // the terminal does not know
 		return 24, 80, true

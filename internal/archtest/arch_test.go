@@ -148,6 +148,7 @@ var rules = []rule{
 	{"mpirun/internal/manual/share", []string{"mpirun/internal/manual"}},
 	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/stdio", nil},
+	{"mpirun/internal/table", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
 	{"mpirun/internal/failure", []string{"internal/boot/wire", "internal/cli", "mpirun/internal/ctl",
@@ -158,13 +159,13 @@ var rules = []rule{
 		"mpirun/internal/ctl",
 		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env"}},
 	// not how figures came
-	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline", "mpirun/internal/cmdline"}},
+	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline", "mpirun/internal/cmdline", "mpirun/internal/table"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl",
 		"internal/boot/wire", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan",
 		"internal/seg"}},
 	// not the job that answers
-	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets", "internal/stats"}},
+	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "mpirun/internal/table", "internal/sockets", "internal/stats"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan",
 		"internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"internal/env", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},

@@ -41,15 +41,15 @@ type Config struct {
 	hosts []*host
 }
 
-// Run examines the hosts, prints findings and remedies to w, and reports whether jobs can run on
-// all hosts. It blocks until every host has answered or timed out; its agents have ended when it
-// returns.
-func (c *Config) Run(w io.Writer) bool {
+// Run examines the hosts, prints findings and remedies to w, in tables of a width, and reports
+// whether jobs can run on all hosts. It blocks until every host has answered or timed out; its agents
+// have ended when it returns.
+func (c *Config) Run(w io.Writer, width int) bool {
 	c.examine()
 	defer c.dismiss()
 	c.connect()
 	advice := advise(c.hosts, c.Ports)
-	writeFindings(w, c.hosts, advice)
+	writeFindings(w, width, c.hosts, advice)
 	for _, a := range advice {
 		if a.bad {
 			return false

@@ -128,7 +128,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 			t.Errorf("%s: %+v, want one about %s with %q", tt.name, got, tt.who, tt.remedy)
 		}
 		var b strings.Builder
-		writeFindings(&b, ps, got)
+		writeFindings(&b, 120, ps, got)
 		if !strings.Contains(b.String(), tt.who+": "+got[0].what) {
 			t.Errorf("%s: not said in\n%s", tt.name, b.String())
 		}
@@ -151,7 +151,7 @@ func TestDoctorShowsGPUs(t *testing.T) {
 	p := healthy("node1")
 	p.gpus = withGPUs(topo.Host{Driver: "570.86"})
 	var b strings.Builder
-	writeFindings(&b, []*host{p}, nil)
+	writeFindings(&b, 120, []*host{p}, nil)
 	for _, want := range []string{
 		"2, driver 570.86",
 		"node1  0    NVIDIA H200  141 GiB  0000:1b:00.0  0          0-47          DEFAULT       NV18\n",
@@ -164,6 +164,23 @@ func TestDoctorShowsGPUs(t *testing.T) {
 	}
 }
 
+func TestFindingsFitTheTerminal(t *testing.T) {
+	ps := connected(4)
+	ps[0].findings.MilliCPUs, ps[2].findings.MPI = 1500, "Open MPI, MPICH, MPI 5"
+	ps[0].findings.Processor, ps[0].findings.Profile = "GenuineIntel 6/143", strings.Repeat("shm.read=never;", 12)
+	ps[1].gpus = withGPUs(topo.Host{Driver: "570.86"})
+	ps[1].gpus.Devices[0].CPUs = strings.Repeat("0-47,", 30)
+	for _, width := range []int{80, 100, 200} {
+		var b strings.Builder
+		writeFindings(&b, width, ps, nil)
+		for line := range strings.Lines(b.String()) {
+			if len(line)-1 > width {
+				t.Errorf("a line has %d columns, want at most %d:\n%s", len(line)-1, width, &b)
+			}
+		}
+	}
+}
+
 // TestColumnsStayAlignedWhenAHostFails: a cell under a header begins where the header begins, or
 // ends before, whichever hosts failed.
 func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
@@ -171,8 +188,8 @@ func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
 		ps := connected(4)
 		ps[1].findings.MilliCPUs = 1500 // a wide cell
 		ps[failed] = &host{entry: ps[failed].entry, trouble: errors.New("no"), reached: make([]*ctl.Reached, 4)}
-		var b strings.Builder
-		writeHosts(&b, ps)
+		b := page{width: 120}
+		b.writeHosts(ps)
 		lines := strings.Split(b.String(), "\n")
 		at := strings.Index(lines[0], "memory")
 		for i, line := range lines[1:5] {
@@ -189,8 +206,8 @@ func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
 
 // TestHeadersAreExplained: a legend below the table explains its words.
 func TestHeadersAreExplained(t *testing.T) {
-	var b strings.Builder
-	writeHosts(&b, connected(1))
+	b := page{width: 120}
+	b.writeHosts(connected(1))
 	for _, word := range []string{"log-in", "lockable", "open files", "clock", "UCX"} {
 		if strings.Count(b.String(), word) < 2 {
 			t.Errorf("%q is not both a header and explained in\n%s", word, b.String())
@@ -218,15 +235,15 @@ func TestPairsOfManyHostsFitTheScreenAndSayWhatWasNotTried(t *testing.T) {
 	}
 	ps[3].reached[4].Trouble = "no answer"
 	ps[3].reached[5].Took = 10 * time.Second
-	var b strings.Builder
-	writePairs(&b, ps)
+	b := page{width: 120}
+	b.writePairs(ps)
 	if want := "node3  8 of 9   node5       0.10 1ms eth0\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
 	}
 	for n, want := range map[int]string{maxRounds + 1: "to each other: ",
 		maxRounds + 2: "to the 32 after it in the list, no others: "} {
 		b.Reset()
-		if writePairs(&b, connected(n)); !strings.Contains(b.String(), want) {
+		if b.writePairs(connected(n)); !strings.Contains(b.String(), want) {
 			t.Errorf("%d hosts: no %q in\n%s", n, want, b.String())
 		}
 	}
@@ -247,8 +264,8 @@ func TestRDMAPortsAreListed(t *testing.T) {
 		{Name: "mlx5_0:1", State: "ACTIVE", Link: "InfiniBand", Rate: "100 Gb/sec (4X EDR)", GID: "fe80::1", Domain: 1},
 		{Name: "rxe0:1", State: "DOWN", Link: "Ethernet", Domain: -1},
 	}
-	var b strings.Builder
-	writeRDMA(&b, ps)
+	b := page{width: 120}
+	b.writeRDMA(ps)
 	want := `
 host   RDMA port  state   link        rate                 NUMA node  GID
 node1  mlx5_0:1   ACTIVE  InfiniBand  100 Gb/sec (4X EDR)  1          fe80::1
@@ -265,8 +282,8 @@ func TestProfilesAreListed(t *testing.T) {
 		ps[0].findings.ProfileTrouble = "AuthenticAMD 25/1", "shm.read=never", "/p", "/p: no"
 	ps[1].findings.Processor, ps[1].findings.Profile, ps[1].findings.ProfileFile = "GenuineIntel 6/143", "shm.read=32k",
 		"/home/u/.cache/p"
-	var b strings.Builder
-	writeProfiles(&b, ps)
+	b := page{width: 120}
+	b.writeProfiles(ps)
 	want := `
 host   processor           profile         from
 node0  AuthenticAMD 25/1   shm.read=never  built in

@@ -1,28 +1,33 @@
 package doctor
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"gompi/cudaops/topo"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/table"
 )
 
+// A page is text with tables of a width.
+type page struct {
+	strings.Builder
+	width int
+}
+
 // writeFindings prints the findings and the advice.
-func writeFindings(w io.Writer, ps []*host, advice []advice) {
-	var b strings.Builder
-	writeHosts(&b, ps)
-	writeGPUs(&b, ps)
-	writeInterfaces(&b, ps)
-	writeRDMA(&b, ps)
-	writeProfiles(&b, ps)
-	writePairs(&b, ps)
+func writeFindings(w io.Writer, width int, ps []*host, advice []advice) {
+	b := page{width: width}
+	b.writeHosts(ps)
+	b.writeGPUs(ps)
+	b.writeInterfaces(ps)
+	b.writeRDMA(ps)
+	b.writeProfiles(ps)
+	b.writePairs(ps)
 	b.WriteString("\n")
 	if len(advice) == 0 {
 		b.WriteString("nothing to mend\n")
@@ -37,39 +42,28 @@ func writeFindings(w io.Writer, ps []*host, advice []advice) {
 	io.WriteString(w, b.String()) // a failure cannot be reported
 }
 
-// columns writes lines of cells as columns. The first line, the headers, has all columns; shorter
-// lines are filled up, because a missing cell would end its column.
-func columns(b *strings.Builder, lines [][]string) {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	for _, line := range lines {
-		missing := slices.Repeat([]string{""}, len(lines[0])-len(line))
-		fmt.Fprintln(w, strings.Join(slices.Concat(line, missing), "\t")) // a Buffer takes everything
-	}
-	w.Flush()
-	for line := range strings.Lines(table.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
+// columns writes lines of cells as columns. The first line, the headers, has all columns.
+func (b *page) columns(lines [][]string) {
+	b.WriteString(strings.Join(table.Lay(lines, b.width), ""))
 }
 
 // section writes lines of cells below an empty line, unless there are headers alone.
-func section(b *strings.Builder, lines [][]string) {
+func (b *page) section(lines [][]string) {
 	if len(lines) > 1 {
 		b.WriteString("\n")
-		columns(b, lines)
+		b.columns(lines)
 	}
 }
 
-var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable",
-	"open files", "clock", "GPUs", "UCX", "MPI"}
+var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "clock"}
 
-const hostLegend = `log-in: how long it took; lockable: memory that a rank may lock, as RDMA and GPUs want; open files: of a
-process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA;
-MPI: whose programs run on gompi's MPI library
+const hostLegend = `log-in: how long it took; lockable: memory that a rank may lock, as RDMA and
+GPUs want; open files: of a process; clock: ahead of this host's (+) or behind
+(-); UCX: the library for RDMA; MPI: whose programs run on gompi's MPI library
 `
 
-func writeHosts(b *strings.Builder, ps []*host) {
-	lines := [][]string{hostHeaders}
+func (b *page) writeHosts(ps []*host) {
+	lines, more := [][]string{hostHeaders}, [][]string{{"host", "lockable", "open files", "GPUs", "UCX", "MPI"}}
 	for _, p := range ps {
 		if p.findings == nil {
 			lines = append(lines, append([]string{p.entry.Name, "failed"},
@@ -77,17 +71,18 @@ func writeHosts(b *strings.Builder, ps []*host) {
 			continue
 		}
 		f := p.findings
-		lines = append(lines, []string{
-			p.entry.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
-			size(f.Memlock), count(f.Files), clockText(p), gpuText(p.gpus), yesNo(f.UCX != ""), cmp.Or(f.MPI, "-"),
-		})
+		lines = append(lines, []string{p.entry.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f),
+			size(f.MemoryFree), size(f.Shm), clockText(p)})
+		more = append(more, []string{p.entry.Name, size(f.Memlock), count(f.Files), gpuText(p.gpus), yesNo(f.UCX != ""),
+			cmp.Or(f.MPI, "-")})
 	}
-	columns(b, lines)
+	b.columns(lines)
+	b.section(more)
 	b.WriteString(hostLegend)
 }
 
 // writeGPUs prints a line for each GPU and each MIG slice.
-func writeGPUs(b *strings.Builder, ps []*host) {
+func (b *page) writeGPUs(ps []*host) {
 	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA node", "nearest CPUs", "compute mode",
 		"links to the others"}}
 	for _, p := range ps {
@@ -110,7 +105,7 @@ func writeGPUs(b *strings.Builder, ps []*host) {
 			}
 		}
 	}
-	section(b, lines)
+	b.section(lines)
 }
 
 func orDash(bytes uint64) string {
@@ -120,7 +115,7 @@ func orDash(bytes uint64) string {
 	return size(int64(bytes))
 }
 
-func writeInterfaces(b *strings.Builder, ps []*host) {
+func (b *page) writeInterfaces(ps []*host) {
 	lines := [][]string{{"host", "interface", "speed", "MTU", "addresses"}}
 	for _, p := range ps {
 		if p.findings == nil {
@@ -131,10 +126,10 @@ func writeInterfaces(b *strings.Builder, ps []*host) {
 				strings.Join(i.Addresses, " ")})
 		}
 	}
-	section(b, lines)
+	b.section(lines)
 }
 
-func writeRDMA(b *strings.Builder, ps []*host) {
+func (b *page) writeRDMA(ps []*host) {
 	lines := [][]string{{"host", "RDMA port", "state", "link", "rate", "NUMA node", "GID"}}
 	for _, p := range ps {
 		if p.findings == nil {
@@ -148,17 +143,17 @@ func writeRDMA(b *strings.Builder, ps []*host) {
 			lines = append(lines, []string{p.entry.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
 		}
 	}
-	section(b, lines)
+	b.section(lines)
 }
 
-func writeProfiles(b *strings.Builder, ps []*host) {
+func (b *page) writeProfiles(ps []*host) {
 	lines := [][]string{{"host", "processor", "profile", "from"}}
 	for _, p := range ps {
 		if f := p.findings; f != nil {
 			lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
 		}
 	}
-	section(b, lines)
+	b.section(lines)
 }
 
 func profileSource(f *ctl.Findings) string {
@@ -173,7 +168,7 @@ const wide = 10
 
 // writePairs prints the connections between hosts: a table of pairs, or, for many hosts, only the
 // slowest connection of each.
-func writePairs(b *strings.Builder, ps []*host) {
+func (b *page) writePairs(ps []*host) {
 	if len(ps) < 2 {
 		return
 	}
@@ -196,7 +191,7 @@ func writePairs(b *strings.Builder, ps []*host) {
 			}
 			lines = append(lines, line)
 		}
-		columns(b, lines)
+		b.columns(lines)
 		return
 	}
 	lines = append(lines, []string{"from", "reached", "slowest to", ""})
@@ -221,7 +216,7 @@ func writePairs(b *strings.Builder, ps []*host) {
 		}
 		lines = append(lines, line)
 	}
-	columns(b, lines)
+	b.columns(lines)
 }
 
 func pairText(ps []*host, p *host, k int) string {

@@ -45,6 +45,7 @@ import (
 type System struct {
 	Stdout, Stderr *os.File
 	Terminal       bool // Stderr is a terminal: a user watches
+	Width          int  // of tables on Stderr
 	Colour         bool // the terminal shows colours, and they are wanted
 	Environ        []string
 	Dir            string // the working directory, by a name that other hosts may have too

@@ -46,5 +46,5 @@ func (j *Job) writeStats() error {
 	if j.statistics == nil || j.attempt.next != nil {
 		return nil
 	}
-	return j.statistics.Close(j.end.cause != nil, j.out.Log)
+	return j.statistics.Close(j.end.cause != nil, j.system.Width, j.out.Log)
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf16"
 
 	"gompi/mpirun/internal/report"
+	"gompi/mpirun/internal/table"
 )
 
 // Bounds of the text about one job.
@@ -22,8 +22,8 @@ const (
 	mostProgram = 80
 )
 
-// Table lists jobs, each with its ranks' calls. users adds a column with their users.
-func Table(jobs []Job, users bool) string {
+// Table lists jobs, each with its ranks' calls, in a width. users adds a column with their users.
+func Table(jobs []Job, users bool, width int) string {
 	heads := []string{"JOB", "PROCESS", "AGE", "RANKS", "HOSTS", "STATE", "PROGRAM"}
 	if users {
 		heads = slices.Insert(heads, 2, "USER")
@@ -38,7 +38,7 @@ func Table(jobs []Job, users bool) string {
 		}
 		lines = append(lines, cells)
 	}
-	rows := columns(lines)
+	rows := table.Lay(lines, width)
 	var b strings.Builder
 	b.WriteString(rows[0])
 	for i := range jobs {
@@ -48,7 +48,7 @@ func Table(jobs []Job, users bool) string {
 				fmt.Fprintf(&b, "    and %d more\n", len(jobs[i].Lines)-mostLines)
 				break
 			}
-			fmt.Fprintf(&b, "    %s\n", Plain(line))
+			b.WriteString(table.Lay([][]string{{"  ", Plain(line)}}, width)[0])
 		}
 	}
 	return b.String()
@@ -85,14 +85,12 @@ func hosts(names []string) string {
 	return Plain(strings.Join(names, ","))
 }
 
-// Top shows the ranks of a job, and their rates since an earlier look.
-func Top(j, before *Job) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size,
-		hosts(j.Hosts),
-		state(j), shorten(j.Program(), mostProgram))
+// Top shows the ranks of a job, and their rates since an earlier look, in a width.
+func Top(j, before *Job, width int) string {
+	text := table.Lay([][]string{{j.Short(), fmt.Sprint("process ", j.PID), age(j.Age),
+		fmt.Sprintf("%d ranks on %s", j.Size, hosts(j.Hosts)), state(j), shorten(j.Program(), mostProgram)}}, width)
 	if len(j.Ranks) == 0 {
-		return b.String()
+		return text[0]
 	}
 	heads := []string{"RANK", "HOST", "PROCESS", "CPU", "MEMORY", "CALLS/S"}
 	if j.Counts {
@@ -103,13 +101,12 @@ func Top(j, before *Job) string {
 	for i := range ranks {
 		lines = append(lines, row(j, before, &ranks[i]))
 	}
-	for _, line := range columns(lines) {
-		b.WriteString(line)
-	}
+	text = append(text, table.Lay(lines, width)...)
 	if !j.Counts {
-		b.WriteString("(calls are collectives; gompirun -stats counts all calls, their bytes and the time in them)\n")
+		text = append(text, table.Lay([][]string{{
+			"(calls are collectives; gompirun -stats counts all calls, their bytes and the time in them)"}}, width)...)
 	}
-	return b.String()
+	return strings.Join(text, "")
 }
 
 // row shows a rank.
@@ -204,17 +201,6 @@ func JSON(jobs []Job) ([]byte, error) {
 		}
 	}
 	return append(b.Bytes(), '\n'), err
-}
-
-// columns returns lines of cells as columns, each with its newline.
-func columns(lines [][]string) []string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, cells := range lines {
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
-	}
-	w.Flush()
-	return slices.Collect(strings.Lines(b.String()))
 }
 
 // Screen returns a text for a terminal with a number of lines and columns, from the upper left

@@ -26,10 +26,10 @@ func TestTable(t *testing.T) {
     a: rank 0 is in no call
 x         3456     1.3s  0      5 hosts  stalled for 1m1s, restart 2  ?[31mevil?
 ` + strings.Repeat("    l?\n", mostLines) + "    and 5 more\n"
-	if got := Table(jobs, false); got != want {
+	if got := Table(jobs, false, 100); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := Table(jobs, true); !strings.Contains(got, "USER") || !strings.Contains(got, "  7 ") {
+	if got := Table(jobs, true, 100); !strings.Contains(got, "USER") || !strings.Contains(got, "  7 ") {
 		t.Errorf("%s\nwant users", got)
 	}
 }
@@ -41,7 +41,7 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 		{Rank: 0, PID: 5, CPU: 2.5, Recorded: 15, Resident: 2e6, Host: "h", Doing: "is in barrier()", Site: "a/b.go:3",
 			Since: 3, Kept: "is stopped"},
 	}}
-	lines := strings.Split(Top(&j, &before), "\n")
+	lines := strings.Split(Top(&j, &before, 100), "\n")
 	if len(lines) != 6 || strings.Join(strings.Fields(lines[2]),
 		" ") != "0 h 5 75 % 2 MB 2.5 3s barrier() at a/b.go:3; it is stopped" {
 		t.Errorf("%q", lines)
@@ -52,13 +52,28 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	j.Counts = true
 	before.Ranks[0].Counts = &Counts{Calls: 100, Bytes: 1000, InCalls: 1}
 	j.Ranks[1].Counts = &Counts{Calls: 400, Bytes: 5000, InCalls: 1.5}
-	line := strings.Split(Top(&j, &before), "\n")[2]
+	line := strings.Split(Top(&j, &before, 100), "\n")[2]
 	if want := "0 h 5 75 % 2 MB 150 2 kB 25 % 3s barrier()"; !strings.HasPrefix(strings.Join(strings.Fields(line),
 		" "), want) {
 		t.Errorf("%q, want %q with -stats", line, want)
 	}
-	if strings.Contains(Top(&j, nil), "%") {
+	if strings.Contains(Top(&j, nil, 100), "%") {
 		t.Error("rates are made of one look")
+	}
+}
+
+func TestTablesOfJobsFitTheTerminal(t *testing.T) {
+	long := strings.Repeat("MPI_Sendrecv(4 bytes from rank 2) ", 8)
+	j := Job{ID: "x", Size: 3, State: Running, Why: long, Programs: []string{long}, Hosts: []string{"node1", "node2"},
+		Lines: []string{long}, Ranks: []Rank{{Host: "node1", PID: 123456, Doing: long, Site: "a/b.go:3"}}}
+	for _, width := range []int{80, 100} {
+		for what, text := range map[string]string{"ps": Table([]Job{j}, true, width), "top": Top(&j, &j, width)} {
+			for line := range strings.Lines(text) {
+				if len(line)-1 > width {
+					t.Errorf("%s: a line has %d columns, want at most %d:\n%s", what, len(line)-1, width, text)
+				}
+			}
+		}
 	}
 }
 
@@ -93,7 +108,7 @@ func TestTextOfOthersIsPlain(t *testing.T) {
 	}
 	_, ambiguous := Choose(jobs, "")
 	for what, text := range map[string]string{
-		"ps": Table(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON),
+		"ps": Table(jobs, true, 100), "top": Top(&j, &j, 100), "ps -json": string(inJSON),
 		"ps -prometheus": string(Metrics(jobs)), "kill": ambiguous.Error(),
 	} {
 		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {

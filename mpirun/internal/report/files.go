@@ -35,9 +35,9 @@ func uncounted(argv []string) string {
 	return hint
 }
 
-// Close writes and closes the files, and passes a table for stderr to log. A job that has failed
-// before a rank could use gompi has no table.
-func (c *Collector) Close(failed bool, log func(lines string)) (err error) {
+// Close writes and closes the files, and passes tables for stderr, of a width, to log. A job that has
+// failed before a rank could use gompi has no table.
+func (c *Collector) Close(failed bool, width int, log func(lines string)) (err error) {
 	if c.want.Table {
 		sum := c.Summary()
 		switch {
@@ -45,7 +45,7 @@ func (c *Collector) Close(failed bool, log func(lines string)) (err error) {
 			err = errors.Join(sum.Write(c.table, c.want.File), c.table.Close())
 		case len(sum.PerRank) > 0 || !failed:
 			var b strings.Builder
-			err = sum.Write(&b, "")
+			err = sum.Text(&b, width)
 			log(strings.TrimRight(b.String(), "\n"))
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"gompi/mpirun/internal/table"
 )
 
 // Limits of printed tables. JSON has all lines.
@@ -14,8 +15,8 @@ const (
 	mostPairs = 8
 )
 
-// Text writes the summary as tables.
-func (s *Summary) Text(w io.Writer) error {
+// Text writes the summary as tables of a width.
+func (s *Summary) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	if len(s.PerRank) == 0 {
 		fmt.Fprintf(&b, "gompirun -stats: %s: %s\n", s.Program, s.Verdict)
@@ -37,27 +38,22 @@ func (s *Summary) Text(w io.Writer) error {
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(&b, "no figures came from %s\n", strings.Join(s.Missing, ", "))
 	}
-	writeTable(&b, siteColumns, s.Sites, mostSites, "sites")
+	writeTable(&b, width, siteColumns, s.Sites, mostSites, "sites")
 	if s.Copies > 0 {
 		fmt.Fprintf(&b, "(one processor here copies %s/s)\n", Amount(s.Copies))
 	}
-	writeTable(&b, rankColumns, s.PerRank, mostRanks, "ranks")
+	writeTable(&b, width, rankColumns, s.PerRank, mostRanks, "ranks")
 	if len(s.Pairs) > 0 {
-		writeTable(&b, pairColumns, s.Pairs, mostPairs, "pairs")
+		writeTable(&b, width, pairColumns, s.Pairs, mostPairs, "pairs")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // writeTable writes the first lines of a table.
-func writeTable[T any](b *strings.Builder, columns []column[T], lines []T, most int, noun string) {
+func writeTable[T any](b *strings.Builder, width int, columns []column[T], lines []T, most int, noun string) {
 	g := gridOf(columns, inText, lines[:min(len(lines), most)])
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\n"+strings.Join(g.Head, "\t"))
-	for _, row := range g.Rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	w.Flush()
+	b.WriteString("\n" + strings.Join(table.Lay(append([][]string{g.Head}, g.Rows...), width), ""))
 	if more := len(lines) - most; more > 0 {
 		fmt.Fprintf(b, "(%d more %s: -stats=FILE.json has all)\n", more, noun)
 	}

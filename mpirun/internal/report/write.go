@@ -7,6 +7,8 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+
+	"gompi/mpirun/internal/table"
 )
 
 // Write writes the summary in the format of file's extension: .json, .html, .csv, or else tables.
@@ -21,7 +23,7 @@ func (s *Summary) Write(w io.Writer, file string) error {
 	case ".html":
 		return s.HTML(w)
 	}
-	return s.Text(w)
+	return s.Text(w, table.Width)
 }
 
 // CSV writes the sites, each in a line.
