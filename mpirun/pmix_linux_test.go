@@ -25,10 +25,28 @@ func prterun(t *testing.T) pmixLauncher {
 	if _, missing := exec.LookPath(path); err != nil || missing != nil {
 		t.Skip("left out: there is no prterun, of Open MPI 5 (make peers PEERS=openmpi)")
 	}
+	return onOneHost(path, "--allow-run-as-root", "--map-by", "slot:OVERSUBSCRIBE", "-np")
+}
+
+// openMPI is the mpirun of Open MPI 4. Its ranks are told that each is on a host of its own: on one
+// they would meet by a file.
+func openMPI(t *testing.T) pmixLauncher {
+	t.Helper()
+	if _, err := exec.LookPath("mpirun.openmpi"); err != nil {
+		t.Skip("left out: there is no mpirun.openmpi (package openmpi-bin)")
+	}
+	start := onOneHost("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np")
 	return func(t *testing.T, n string, vars []string, args ...string) (int, string, string) {
 		t.Helper()
-		words := append(slices.Clone(vars), path, "--allow-run-as-root", "--map-by", "slot:OVERSUBSCRIBE", "-np", n)
-		return runCommand(t, "env", append(words, args...)...)
+		vars = append(slices.Clone(vars), "PMIX_MCA_psec=native") // it warns without munge
+		return start(t, n, vars, append([]string{"env", "OMPI_COMM_WORLD_LOCAL_SIZE=1"}, args...)...)
+	}
+}
+
+func onOneHost(line ...string) pmixLauncher {
+	return func(t *testing.T, n string, vars []string, args ...string) (int, string, string) {
+		t.Helper()
+		return runCommand(t, "env", slices.Concat(vars, line, []string{n}, args)...)
 	}
 }
 
@@ -48,7 +66,8 @@ func srunPMIx(t *testing.T) pmixLauncher {
 
 func TestRanksMeetOverPMIx(t *testing.T) {
 	t.Parallel() // it waits for launchers
-	for name, open := range map[string]func(*testing.T) pmixLauncher{"prterun": prterun, "srun": srunPMIx} {
+	for name, open := range map[string]func(*testing.T) pmixLauncher{"prterun": prterun, "srun": srunPMIx,
+		"mpirun": openMPI} {
 		t.Run(name, func(t *testing.T) {
 			start := open(t)
 			t.Run("C", func(t *testing.T) { meetInC(t, start) })
@@ -75,9 +94,9 @@ func meetInGo(t *testing.T, start pmixLauncher) {
 		t.Fatal(err)
 	}
 	status, out, errs := start(t, "4", nil, self)
-	if !builtWithC() {
-		if status == 0 || out != "" || strings.Count(errs, "built without C (CGO_ENABLED=0)") != 4 {
-			t.Errorf("status %d, %q, %q; want that each rank says that it was built without C", status, out, errs)
+	if !builtWithC() { // launchers end the others when the first has failed
+		if status == 0 || out != "" || !strings.Contains(errs, "built without C (CGO_ENABLED=0)") {
+			t.Errorf("status %d, %q, %q; want that it was built without C", status, out, errs)
 		}
 		return
 	}
