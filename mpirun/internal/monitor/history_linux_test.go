@@ -67,7 +67,7 @@ func TestTheHistoryHasTheLatestJobs(t *testing.T) {
 			t.Fatalf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
-	if text := Table(jobs, false, 100); !strings.Contains(text, " ago: rank 1") {
+	if text := Table(jobs, false, 200); !strings.Contains(text, " ago: rank 1") {
 		t.Errorf("ps says\n%s", text)
 	}
 }
