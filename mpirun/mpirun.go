@@ -51,6 +51,7 @@ var commands = map[string]func(args []string) int{
 	remote.RelayFlag:   func([]string) int { return link.Relay(os.Stdin, os.Stdout) },
 	remote.LocalFlag:   func([]string) int { return agent.Run(0, 1, -1, remote.InputFD) },
 	proc.WalkFlag:      func(args []string) int { return proc.Walk(firstOf(args)) },
+	detachedFlag:       runDetached,
 
 	"doctor": runDoctor,
 	"attach": userCommand("attach", cmdline.ParseAttach, attach),
@@ -84,6 +85,12 @@ func Main(args []string) int {
 	if isCommand(args) {
 		args = append([]string{"-" + args[0]}, args[1:]...)
 	}
+	return runWords(args, nil)
+}
+
+// runWords does what a command line says. A detached process has began, which is called with the
+// job's id when its ranks run.
+func runWords(args []string, began func(id string)) int {
 	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(stdio.Stderr, line) })
 	switch {
 	case answered(err, stdio.Stdout):
@@ -98,6 +105,9 @@ func Main(args []string) int {
 		fmt.Fprintln(stdio.Stdout, version.Text("gompirun"))
 		return 0
 	}
+	if spec.Detach && began == nil {
+		return detach(args, spec.Quiet)
+	}
 	if err := writePID(spec.Report.PID); err != nil {
 		fmt.Fprintf(stdio.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
@@ -109,7 +119,7 @@ func Main(args []string) int {
 	if spec.OneByOne() {
 		return runRendezvous(spec)
 	}
-	return launchJob(spec)
+	return launchJob(spec, began)
 }
 
 // isCommand reports whether args are "gompirun help", "gompirun help all" or "gompirun version".
@@ -118,9 +128,12 @@ func isCommand(args []string) bool {
 	return line == "help" || line == "help all" || line == "version"
 }
 
-func launchJob(spec *cmdline.Spec) int {
+func launchJob(spec *cmdline.Spec, began func(id string)) int {
 	w := newSystem(func(chan<- os.Signal) {}, func() func() { return func() {} })
 	j := job.New(spec, w)
+	if began != nil {
+		w.Began = func() { began(j.ID()) }
+	}
 	source, hosts, programs, err := planInput(spec, here(), j.Note)
 	if errors.Is(err, inventory.ErrStrayTask) {
 		return statusFailed

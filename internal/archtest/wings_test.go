@@ -42,6 +42,7 @@ var raised = []struct {
 	{"core", 56, "-race on the buffers of pending requests"},
 	{"launcher", 387, "completions and manual pages out of gompirun, 200 of them from the lab"},
 	{"launcher", 313, "past jobs, and logs"},
+	{"launcher", 125, "detached jobs"},
 	{"core", 2, "the variable of past jobs"},
 	{"launcher", 95, "tables that fit the terminal"},
 }

@@ -50,6 +50,7 @@ type Spec struct {
 
 	MPILib MPILib // of all programs
 
+	Detach         bool // the job does not end with this gompirun
 	Quiet, Verbose bool
 	Version        bool // print it; nothing else counts
 }
@@ -219,7 +220,18 @@ func Parse(args []string, getenv func(string) (string, bool), note func(line str
 	if err := spec.likeTorchrun(); err != nil {
 		return nil, err
 	}
-	return spec, nil
+	return spec, spec.checkDetach()
+}
+
+// checkDetach refuses a detached job that would need this terminal, or others' gompiruns.
+func (s *Spec) checkDetach() error {
+	switch {
+	case s.Detach && s.Hostfile == "-":
+		return errors.New("-detach and -hostfile -: want a file: the job has no standard input")
+	case s.Detach && s.OneByOne():
+		return errors.New("-detach and a gompirun on each node: want -hostfile or -H, from which one gompirun starts all")
+	}
+	return nil
 }
 
 // variables returns the flags for the environment variables of torchrun and Open MPI, to be read

@@ -41,6 +41,8 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		"-torch-backend gloo train.py":              `-torch-backend "gloo": want gompi, or nothing: without the flag scripts have the backend that they ask for`,
 		"-m -no-python p":                           "-m and -no-python: want one of them",
 		"-np 1 p : -m -no-python q":                 `program 2, after ":": -m and -no-python: want one of them`,
+		"-detach -hostfile - p":                     "-detach and -hostfile -: want a file: the job has no standard input",
+		"-detach -nnodes 2 -rdzv-endpoint a p":      "-detach and a gompirun on each node: want -hostfile or -H, from which one gompirun starts all",
 		"-stdin some p":                             `-stdin "some": want a rank, all or none`,
 		"-output-filename d -outfile-pattern f p":   "-output-filename, and -outfile-pattern or -errfile-pattern: want one of them",
 		"-output-filename d:now p":                  `-output-filename "d:now": "now": want nocopy, nojobid or both after the colon`,

@@ -74,6 +74,8 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	s.Stall.flags(set)
 	s.Stats.flags(set)
 	s.Report.flags(set)
+	set.Flag("detach", "", &s.Detach, `print the job's id once its ranks run, and leave it running, without the `+
+		`terminal or standard input: "gompirun logs -f" shows its output, "gompirun kill" ends it`)
 	set.Flag("q quiet", "", &s.Quiet, "print nothing but the reason of a failure")
 	set.Flag("v verbose", "", &s.Verbose, "print what gompirun does")
 	set.Flag("version", "", &s.Version, `print the version, as "gompirun version" does`)

@@ -73,6 +73,8 @@ type System struct {
 	Sweep func(living, lost []int)
 	// Process returns a process of this machine to look at.
 	Process func(pid int) Process
+	// Began is called when all ranks run, in each run; nil for nothing.
+	Began func()
 	// Screen gets all that is written to Stdout and Stderr; nil for none.
 	Screen *monitor.Tail
 }
@@ -395,6 +397,9 @@ func (j *Job) gone(h *host) {
 func (j *Job) started(h *host, m *ctl.Started) {
 	j.upHosts++
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.Name(), time.Since(j.begun).Round(time.Millisecond))
+	if j.upHosts == j.nodes && j.system.Began != nil {
+		j.system.Began()
+	}
 	for i, cpus := range m.CPUs {
 		if i < len(h.ranks) {
 			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.Name(), bindingText(cpus, h.Hello.Cores),
