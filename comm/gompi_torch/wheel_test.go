@@ -3,6 +3,7 @@
 package gompitorch
 
 import (
+	"debug/elf"
 	"fmt"
 	"io/fs"
 	"os"
@@ -119,6 +120,32 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	pip("uninstall", "-y", "gompi")
 	if after := filesOf(t, venv); !slices.Equal(before, after) {
 		t.Errorf("left in the environment:\n%q, want\n%q", after, before)
+	}
+}
+
+// One file serves all versions of Python: it has no symbol of theirs. With torch 1 it has.
+func TestTorchIsCompiledWithoutPython(t *testing.T) {
+	b := NewBed(t)
+	if _, status := b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '2')"); status != 0 {
+		t.Skip("torch 1 has its groups by pybind11")
+	}
+	f, err := elf.Open(pathOfCompiled(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	libraries, err2 := f.ImportedLibraries()
+	if err != nil || err2 != nil || len(symbols) < 100 {
+		t.Fatalf("%d symbols, %v, %v", len(symbols), err, err2)
+	}
+	for _, s := range symbols {
+		libraries = append(libraries, s.Name)
+	}
+	for _, name := range libraries {
+		if regexp.MustCompile("^_?Py|^lib.*python").MatchString(name) {
+			t.Errorf("it has %s", name)
+		}
 	}
 }
 

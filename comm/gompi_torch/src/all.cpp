@@ -1,7 +1,8 @@
-// All of gompi_torch._C, compiled at once: torch's headers take ten times as long as what is here.
+// All of it, compiled at once: torch's headers take ten times as long as what is here.
 #include "ending.cpp"
 #include "group.cpp"
 #include "heap.cpp"
+#include "interpreter.cpp"
 #include "interrupt.cpp"
 #include "members.cpp"
 #include "messages.cpp"

@@ -16,7 +16,7 @@ public:
 	~Communicator() {
 		if (c == GOMPI_COMM_NULL)
 			return;
-		Interruptible::Unlocked unlocked;
+		python::Unlocked unlocked;
 		gompi_free(c);
 	}
 	Communicator& operator=(Communicator&&) = delete;

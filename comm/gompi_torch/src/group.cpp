@@ -39,7 +39,7 @@ Group::Group(Communicator c, std::string name, int rank, int size, StorePtr s, s
 }
 
 Group::~Group() {
-	Interruptible::Unlocked unlocked; // tensors that go meanwhile, and callbacks, may be Python's
+	python::Unlocked unlocked; // tensors that go meanwhile, and callbacks, may be Python's
 	{
 		std::lock_guard<std::mutex> lock(groups().mutex);
 		groups().open.erase(comm);
@@ -430,7 +430,7 @@ void Group::setTimeout(std::chrono::milliseconds limit) {
 }
 
 void Group::abort() {
-	Interruptible::Unlocked unlocked; // threads that wait may want it, to end
+	python::Unlocked unlocked; // threads that wait may want it, to end
 	// The others are told at once: what this rank does next may be no call of gompi.
 	gompi_revoke(comm, "by abort()");
 	gompi_free(comm);

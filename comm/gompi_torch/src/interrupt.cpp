@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include <pybind11/pybind11.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,13 +19,16 @@ namespace {
 thread_local Interruptible* innermost;
 thread_local std::exception_ptr raised;
 
-// Runs the signal handlers that are due, and keeps what one raises.
-bool handlersRaise() {
-	pybind11::gil_scoped_acquire lock;
-	if (PyErr_CheckSignals() == 0)
+// Runs Python's code, and reports whether it raises, which is kept.
+template <typename Code> bool raises(Code code) {
+	python::Locked lock;
+	try {
+		code();
 		return false;
-	raised = std::make_exception_ptr(pybind11::error_already_set());
-	return true;
+	} catch (python::Raised&) {
+		raised = std::current_exception();
+		return true;
+	}
 }
 
 } // namespace
@@ -51,9 +53,9 @@ Interruptible::~Interruptible() {
 }
 
 std::function<int()> Interruptible::countedHere(std::function<int()> run) {
-	if (!numberOfPlace || !Py_IsInitialized())
+	if (!numberOfPlace || !python::runs())
 		return run;
-	pybind11::gil_scoped_acquire lock;
+	python::Locked lock;
 	return [place = numberOfPlace(), run = std::move(run)] {
 		gompi_set_place(place);
 		struct Reset {
@@ -67,14 +69,7 @@ bool Interruptible::placeRaises() {
 	if (placed || !here_in_python)
 		return false;
 	placed = true;
-	pybind11::gil_scoped_acquire lock;
-	try {
-		gompi_set_site(here_in_python().c_str());
-		return false;
-	} catch (pybind11::error_already_set&) { // it is in Python, so handlers run there
-		raised = std::current_exception();
-		return true;
-	}
+	return raises([] { gompi_set_site(here_in_python().c_str()); }); // handlers run in it, too
 }
 
 int64_t Interruptible::ask(void* self, int64_t waited) {
@@ -86,23 +81,16 @@ int64_t Interruptible::ask(void* self, int64_t waited) {
 		i.last = 0; // it is another wait of the call
 	if (waited - i.last >= period) {
 		i.last = waited;
-		if (handlersRaise() || i.placeRaises())
+		if (raises(python::handleSignals) || i.placeRaises())
 			return -1;
 	}
 	return again > 0 ? std::min(again, period) : period;
 }
 
-Interruptible::Unlocked::Unlocked() : thread(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-
-Interruptible::Unlocked::~Unlocked() {
-	if (thread)
-		PyEval_RestoreThread(static_cast<PyThreadState*>(thread));
-}
-
 void Interruptible::poll() {
 	if (!here())
 		return;
-	if (handlersRaise() || (innermost && innermost->placeRaises()))
+	if (raises(python::handleSignals) || (innermost && innermost->placeRaises()))
 		rethrow();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gompi.h"
+#include "interpreter.h"
 
 namespace gompi_torch {
 
@@ -40,17 +41,6 @@ public:
 	static void poll();
 	// Throws what a handler has raised in a call of this thread, if one has.
 	static void rethrow();
-
-	// While there is an Unlocked the thread does not hold Python's lock, for others to run.
-	class Unlocked {
-	public:
-		Unlocked();
-		~Unlocked();
-		Unlocked(const Unlocked&) = delete;
-
-	private:
-		void* const thread; // what Python knows the thread by, or null if it did not hold the lock
-	};
 
 private:
 	static int64_t ask(void* self, int64_t waited);

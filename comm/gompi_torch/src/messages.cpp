@@ -136,7 +136,7 @@ Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
 }
 
 void Messages::help() {
-	Interruptible::Unlocked unlocked; // what comes may be long, and another thread may be receiving it
+	python::Unlocked unlocked; // what comes may be long, and another thread may be receiving it
 	std::lock_guard<std::mutex> lock(all().mutex);
 	for (auto* m : all().list) {
 		std::lock_guard<std::mutex> lock(m->mutex);
@@ -245,7 +245,7 @@ bool Message::wait(milliseconds timeout) {
 	}
 	announce(false);
 	if (future) { // a thread completes it now
-		Interruptible::Unlocked unlocked;
+		python::Unlocked unlocked;
 		future->wait();
 	}
 	if (error)

@@ -1,14 +1,15 @@
-// gompi_torch._C: what the Python side of gompi_torch uses.
-#include <torch/csrc/utils/pybind.h>
-
+// What the Python side of gompi_torch calls, by ctypes: python/gompi_torch/_C.py. Objects of torch's
+// are passed by the addresses that they have in C++.
 #include <algorithm>
 #include <numeric>
 
-#include <pybind11/chrono.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "ending.h"
+#include "fail.h"
 #include "group.h"
 #include "heap.h"
+#include "interpreter.h"
 #include "members.h"
 #include "store.h"
 
@@ -24,12 +25,14 @@ Communicator world() {
 	return Communicator(c);
 }
 
+using Milliseconds = std::chrono::milliseconds;
+
 std::atomic<bool> joined{false};
 
 // A limit that gompi takes: 0 is none, and its clock has nanoseconds.
-int64_t limitOf(std::chrono::milliseconds time) { return std::clamp<int64_t>(time.count(), 0, INT64_MAX / 1000000); }
+int64_t limitOf(Milliseconds time) { return std::clamp<int64_t>(time.count(), 0, INT64_MAX / 1000000); }
 
-std::pair<int, int> join(std::chrono::milliseconds time) {
+std::pair<int, int> join(Milliseconds time) {
 	static std::mutex once;
 	std::lock_guard<std::mutex> lock(once);
 	if (!joined) {
@@ -43,27 +46,44 @@ std::pair<int, int> join(std::chrono::milliseconds time) {
 	return {rank, size};
 }
 
-c10::intrusive_ptr<GroupBase> worldGroup(const std::string& name, const StorePtr& store, std::chrono::milliseconds timeout) {
+using Options = c10d::DistributedBackendOptions;
+using GroupPtr = c10::intrusive_ptr<GroupBase>;
+
+GroupPtr worldGroup(const Options& o, Milliseconds timeout) {
 	auto [rank, size] = join(timeout);
 	std::vector<int> members(size);
 	std::iota(members.begin(), members.end(), 0);
-	awaitMembers(store, members, rank, timeout);
+	awaitMembers(o.store, members, rank, timeout);
 	watchEnds();
 	heap::open();
-	return c10::make_intrusive<Group>(world(), name, rank, size, store, timeout);
+	return c10::make_intrusive<Group>(world(), o.group_id, rank, size, o.store, timeout);
 }
 
 // A group of some ranks, which alone call it, with the same tag.
-c10::intrusive_ptr<GroupBase> group(const std::string& name, const std::vector<int>& ranks, int rank, int tag, const StorePtr& store, std::chrono::milliseconds timeout) {
+GroupPtr someGroup(const Options& o, int tag, Milliseconds timeout) {
 	gompi_comm c;
-	awaitMembers(store, ranks, rank, timeout);
+	std::vector<int> ranks(o.global_ranks_in_group.begin(), o.global_ranks_in_group.end());
+	awaitMembers(o.store, ranks, o.group_rank, timeout);
 	check(gompi_create_group(GOMPI_WORLD, ranks.data(), ranks.size(), tag, &c));
-	return c10::make_intrusive<Group>(Communicator(c), name, rank, static_cast<int>(ranks.size()), store, timeout);
+	return c10::make_intrusive<Group>(Communicator(c), o.group_id, o.group_rank, static_cast<int>(ranks.size()), o.store, timeout);
 }
+
+#if TORCH_VERSION_MAJOR >= 2
+// Python gets a group out of one of torch's own, which has it for a device.
+void give(const GroupPtr& group, void* to) {
+	static_cast<c10d::ProcessGroup*>(to)->setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::CUSTOM, group);
+}
+#else
+// A ProcessGroup is in no object that torch 1 gives to Python: it is put into a list, by pybind11.
+void give(const GroupPtr& group, void* to) {
+	python::Locked lock;
+	py::reinterpret_borrow<py::list>(static_cast<PyObject*>(to)).append(py::cast(group));
+}
+#endif
 
 // A store of all ranks. A rank that does not come is waited for as long as the limit says, and then
 // no group can be made any more.
-c10::intrusive_ptr<c10d::Store> store(std::chrono::milliseconds time) {
+c10::intrusive_ptr<c10d::Store> store(Milliseconds time) {
 	auto [rank, size] = join(time);
 	check(gompi_set_timeout(GOMPI_WORLD, limitOf(time)));
 	auto c = world();
@@ -72,44 +92,104 @@ c10::intrusive_ptr<c10d::Store> store(std::chrono::milliseconds time) {
 	return c10::make_intrusive<Store>(std::move(c), rank, size);
 }
 
+// Where the ranks of a group are that have called different collectives: what Python is asked for
+// on this thread.
+thread_local Options mismatch;
+
+// Does something without Python's lock, and has its caller in Python get what it throws.
+template <typename F> auto forPython(F f) -> decltype(f()) {
+	std::string why;
+	try {
+		python::Unlocked unlocked;
+		return f();
+	} catch (c10::Error& e) {
+		why = e.what_without_backtrace();
+	} catch (std::exception& e) {
+		why = e.what();
+	}
+	python::raise(why.c_str());
+	return decltype(f())();
+}
+
 } // namespace
 
 } // namespace gompi_torch
 
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-	using namespace gompi_torch;
-	py::call_guard<py::gil_scoped_release> blocks;
-	m.def("join", &join, blocks, py::arg("limit") = std::chrono::milliseconds(0), "Joins the job, once, for which it waits for so long at most, if not 0; returns this rank and their number.");
-	m.def("joined", [] { return joined.load(); }, "Whether join has been called.");
-	m.def("world_group", &worldGroup, blocks, "A group of all ranks, which all call it.");
-	m.def("group", &group, blocks, "A group of some ranks, which all of them call, with the same tag.");
-	m.def("store", &store, blocks, "A store of all ranks, which all call it within the limit.");
-	m.def("explain_mismatches", [](py::function explain) {
-		explain.inc_ref(); // it is used until the process ends
-		explainMismatch = [f = explain.ptr()](const StorePtr& store, int rank, int size) {
-			py::gil_scoped_acquire lock;
-			return py::cast<std::string>(py::handle(f)(store, rank, size));
-		};
-	}, "Has a function say where ranks that called different collectives are.");
-	m.def("find_places", [](py::function find) {
-		find.inc_ref(); // as above
-		Interruptible::here_in_python = [f = find.ptr()] { return py::cast<std::string>(py::handle(f)()); };
-	}, "Has a function say where Python's code stands that waits.");
-	m.def("calls_handlers", [](bool does) { Interruptible::callsHandlers = does; }, "Says whether the program has signal handlers of its own.");
-	m.def("place", [](const std::string& name) {
+extern "C" {
+
+using namespace gompi_torch;
+
+// Joins the job, once, for which it waits for so long at most, if not 0; tells this rank and their
+// number.
+void gompi_torch_join(int64_t limit, int* rank, int* size) {
+	forPython([&] { std::tie(*rank, *size) = join(Milliseconds(limit)); });
+}
+
+bool gompi_torch_joined() { return joined; }
+
+// A group of all ranks, which all call it; with a tag one of some, which all of them call with the same.
+void gompi_torch_group(const Options* o, int tag, int64_t timeout, void* to) {
+	forPython([&] { give(tag < 0 ? worldGroup(*o, Milliseconds(timeout)) : someGroup(*o, tag, Milliseconds(timeout)), to); });
+}
+
+// A store of all ranks, which all call it within the limit.
+void gompi_torch_store(int64_t limit, Options* to) {
+	forPython([&] { to->store = store(Milliseconds(limit)); });
+}
+
+// Has a function say where ranks are that called different collectives, by gompi_torch_mismatch.
+void gompi_torch_explain_mismatches(python::Object f) {
+	explainMismatch = [explain = python::Function(f)](const StorePtr& store, int rank, int size) {
+		python::Locked lock;
+		mismatch.store = store;
+		mismatch.group_rank = rank;
+		mismatch.group_size = size;
+		return explain.text();
+	};
+}
+
+void gompi_torch_mismatch(Options* to) { *to = std::exchange(mismatch, {}); }
+
+// Has a function say where Python's code stands that waits.
+void gompi_torch_find_places(python::Object f) {
+	Interruptible::here_in_python = [find = python::Function(f)] { return find.text(); };
+}
+
+// Says whether the program has signal handlers of its own.
+void gompi_torch_calls_handlers(bool does) { Interruptible::callsHandlers = does; }
+
+// A number for a place of the program, 0 where calls are not counted.
+int gompi_torch_place(const char* name) {
+	return forPython([&] {
 		int place;
-		check(gompi_place(name.c_str(), &place));
+		check(gompi_place(name, &place));
 		return place;
-	}, "A number for a place of the program, 0 where calls are not counted.");
-	m.def("number_places", [](py::function find) {
-		find.inc_ref(); // as above
-		Interruptible::numberOfPlace = [f = find.ptr()] { return py::cast<int>(py::handle(f)()); };
-	}, "Has a function say by which number the place goes that calls a collective.");
-	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
-	m.def("await_end", &awaitEnd, blocks, "Waits until some rank has ended, or the launcher ends this one, but no longer than the limit; returns how one has ended.");
-	m.def("leave_groups", &leaveGroups, blocks, "Leaves all groups, as the process ends.");
-	m.def("waits_for_next", &Queue::waitsForNext);
-	m.def("enter_heap", &heap::enter);
-	m.def("leave_heap", &heap::leave);
-	m.def("heap_tensors", &heap::tensors);
+	});
+}
+
+// Has a function say by which number the place goes that calls a collective.
+void gompi_torch_number_places(python::Object f) {
+	Interruptible::numberOfPlace = [find = python::Function(f)] { return find.number(); };
+}
+
+// Ends the job.
+void gompi_torch_abort(int status, const char* why) {
+	forPython([&] { gompi_abort(status, why); });
+}
+
+// Waits until some rank has ended, or the launcher ends this one, but no longer than the limit;
+// returns how one has ended.
+const char* gompi_torch_await_end(int64_t limit) {
+	thread_local std::string how;
+	how = forPython([&] { return awaitEnd(Milliseconds(limit)); });
+	return how.c_str();
+}
+
+// Leaves all groups, as the process ends.
+void gompi_torch_leave_groups() { forPython(leaveGroups); }
+
+void gompi_torch_waits_for_next(bool does) { Queue::waitsForNext(does); }
+void gompi_torch_enter_heap() { heap::enter(); }
+void gompi_torch_leave_heap() { heap::leave(); }
+int64_t gompi_torch_heap_tensors() { return heap::tensors(); }
 }

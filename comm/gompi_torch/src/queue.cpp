@@ -48,7 +48,7 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 	if (!over.load() && !queue->wait(*this, timeout))
 		fail(c10d::opTypeToString(opType_), " of ", queue->me, " is not over after ", timeout.count(), " ms");
 	if (hasFuture.load()) { // another thread completes it now
-		Interruptible::Unlocked unlocked;
+		python::Unlocked unlocked;
 		getFuture()->wait();
 	}
 	if (!error)
@@ -144,7 +144,7 @@ StorePtr Queue::storeOfGroup() {
 }
 
 bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
-	Interruptible::Unlocked unlocked;
+	python::Unlocked unlocked;
 	constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 365 * 100);
 	const bool forever = timeout == kNoTimeout, runs = forever && !(Interruptible::here() && Interruptible::callsHandlers);
 	auto begin = Clock::now(), deadline = begin + (forever ? century : std::min(timeout, century));

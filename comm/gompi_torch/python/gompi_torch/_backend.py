@@ -59,13 +59,9 @@ def new_group(options: Any, _: object) -> Any:
     size = _C.join(options.timeout)[1]
     _first()
     ranks = list(options.global_ranks_in_group)
-    if options.group_size == size and ranks in ([], list(range(size))):
-        group = _C.world_group(options.group_id, options.store, options.timeout)
-    else:
-        # Groups that are made at the same time differ in their tags.
-        tag = zlib.crc32(options.group_id.encode()) >> 1
-        group = _C.group(options.group_id, ranks, options.group_rank, tag, options.store, options.timeout)
-    return group
+    is_whole = options.group_size == size and ranks in ([], list(range(size)))
+    # Groups that are made at the same time differ in their tags.
+    return _C.group(options, -1 if is_whole else zlib.crc32(options.group_id.encode()) >> 1)
 
 
 @functools.lru_cache(maxsize=None)
@@ -74,7 +70,7 @@ def _first() -> None:
     _C.explain_mismatches(_where)
     _C.find_places(_place)
     _signals.watch()
-    if _C.place(""):  # gompirun counts calls
+    if _C.place(b""):  # gompirun counts calls
         _C.number_places(_number)
     untested = _versions.too_new(torch.__version__)
     if untested and _C.join()[0] == 0:
@@ -205,18 +201,18 @@ def _number() -> int:
         return 0
     key = frame.f_code, frame.f_lasti
     if key not in _numbers:
-        _numbers[key] = _C.place(_name(frame))
+        _numbers[key] = _C.place(_name(frame).encode())
     return _numbers[key]
 
 
-def _where(store: dist.Store, rank: int, size: int) -> str:
-    """Where the ranks of a group are that called different collectives, in words."""
-    frame = _frame()
+def _where() -> str:
+    """Where the ranks of a group are that called different collectives, in words. Each of them calls it."""
+    of, frame = _C.mismatch(), _frame()
     here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
     try:
-        return _where_all(dist.PrefixStore("where", store), rank, size, here)
+        return _where_all(dist.PrefixStore("where", of.store), of.group_rank, of.group_size, here)
     except RuntimeError:  # a rank has ended that has the store: the error of the collective is what counts
-        return f"\n    rank {rank}: {here}"
+        return f"\n    rank {of.group_rank}: {here}"
 
 
 def _where_all(store: dist.Store, rank: int, size: int, here: str) -> str:

@@ -9,8 +9,6 @@ import fcntl
 import functools
 import glob
 import hashlib
-import importlib.machinery
-import importlib.util
 import os
 import platform
 import shlex
@@ -21,43 +19,40 @@ import sys
 import sysconfig
 import threading
 import time
-import types
 from typing import Iterator
 
 import torch
 
+from ._hooks import is_v2
 from ._version import version
 from ._versions import release
 
 _here = os.path.dirname(os.path.abspath(__file__))
 _src, library = os.path.join(_here, "src"), os.path.join(_here, "lib")
+_headers = sysconfig.get_paths()["include"]  # Python's, by which torch 1 gets its groups
 _compilers = ("c++", "g++", "clang++")
 _limit = 20 * 60  # seconds that a compiler may take, on a busy machine
 _loading = threading.Lock()
 
 
-def load() -> types.ModuleType:
-    """What is in C++, as a module."""
+def load() -> ctypes.PyDLL:
+    """What is in C++."""
     with _loading:
         return _load()
 
 
 @functools.lru_cache(maxsize=None)
-def _load() -> types.ModuleType:
+def _load() -> ctypes.PyDLL:
     path = build()
     try:
         # It asks for libgompi.so, by which name this one is known then.
         ctypes.CDLL(os.path.join(library, "libgompi.so"))
-        loader = importlib.machinery.ExtensionFileLoader("gompi_torch._C", path)
-        spec = importlib.util.spec_from_file_location("gompi_torch._C", path, loader=loader)
-        assert spec
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-    except ImportError as e:
-        raise RuntimeError(f"gompi_torch: {path} cannot be loaded: {e}: remove it, and it is compiled anew") from e
     except OSError as e:
         raise RuntimeError(f"gompi_torch: {e}: install gompi again") from e
-    return module
+    try:
+        return ctypes.PyDLL(path)
+    except OSError as e:
+        raise RuntimeError(f"gompi_torch: {path} cannot be loaded: {e}: remove it, and it is compiled anew") from e
 
 
 @functools.lru_cache(maxsize=None)
@@ -68,8 +63,7 @@ def path() -> str:
         with open(name, "rb") as f:
             depends.update(f.read())
     depends.update(repr((torch.version.git_version, platform.libc_ver(), _flags())).encode())
-    abi = sysconfig.get_config_var("SOABI")
-    return os.path.join(_folder(), f"gompi_torch-{version}-torch-{torch.__version__}-{abi}-{depends.hexdigest()[:12]}.so")
+    return os.path.join(_folder(), f"gompi_torch-{version}-torch-{torch.__version__}-{depends.hexdigest()[:12]}.so")
 
 
 def problem() -> str:
@@ -85,13 +79,13 @@ def problem() -> str:
 
 def _lacks() -> str:
     """What it lacks to be compiled."""
-    when, headers = "its C++ part is compiled when it is first used", sysconfig.get_paths()["include"]
+    when = "its C++ part is compiled when it is first used"
     if not compiler():
         named = os.environ.get("CXX")
         there_is = f"CXX={named}, which is not there" if named else "no C++ compiler"
         return f"{when}, and there is {there_is}: install g++ (RHEL, Fedora: gcc-c++; conda: gxx), or name a compiler by CXX"
-    if not os.path.exists(os.path.join(headers, "Python.h")):
-        return f"{when}, and {headers} has no Python.h: install Python's headers (Debian: python3-dev; RHEL, Fedora: python3-devel)"
+    if not is_v2 and not os.path.exists(os.path.join(_headers, "Python.h")):
+        return f"{when}, and {_headers} has no Python.h: torch {torch.__version__} wants it (Debian: python3-dev)"
     return ""
 
 
@@ -145,7 +139,7 @@ def _compile(to: str, locked: bool) -> None:
     last = "".join(f"\n    {line}" for line in said.splitlines()[-20:])
     raise RuntimeError(
         f"gompi_torch: {shlex.join(compiler())} {how}; its last lines:{last}\n"
-        f"gompi_torch: want a compiler of C++20, and the headers of torch {torch.__version__} and of Python: "
+        f"gompi_torch: want a compiler of C++20, and the headers of torch {torch.__version__}: "
         f"CXX names another compiler. The command was: {shlex.join(command)}"
     )
 
@@ -168,23 +162,25 @@ def _run(command: list[str]) -> tuple[str, str]:
 
 def _flags() -> list[str]:
     standard = "-std=c++20" if release(torch.__version__) >= (2, 6) else "-std=c++17"
-    flags = [standard, "-O2", "-g0", "-shared", "-fPIC", "-Wall", "-Wno-sign-compare", "-DTORCH_EXTENSION_NAME=_C"]
+    flags = [standard, "-O2", "-g0", "-shared", "-fPIC", "-Wall", "-Wno-sign-compare"]
     flags += [f"-D_GLIBCXX_USE_CXX11_ABI={torch._C._GLIBCXX_USE_CXX11_ABI:d}"]
-    for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):  # by which pybind11 knows torch's types, in older ones
+    if is_v2:
+        return flags
+    for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):  # by which pybind11 knows torch's types
         value = getattr(torch._C, f"_PYBIND11_{name}", None)
         flags += [f'-DPYBIND11_{name}="{value}"'] if value else []
-    return flags
+    return [*flags, f"-isystem{_headers}"]  # that of one Python
 
 
 def _includes() -> list[str]:
     torchs = os.path.join(os.path.dirname(torch.__file__), "include")
-    others = (torchs, os.path.join(torchs, "torch/csrc/api/include"), sysconfig.get_paths()["include"])
+    others = (torchs, os.path.join(torchs, "torch/csrc/api/include"))
     return [f"-I{library}", *(f"-isystem{folder}" for folder in others)]
 
 
 def _libraries() -> list[str]:
     torchs = os.path.join(os.path.dirname(torch.__file__), "lib")
-    return [f"-L{library}", "-lgompi", f"-L{torchs}", "-lc10", "-ltorch", "-ltorch_cpu", "-ltorch_python"]
+    return [f"-L{library}", "-lgompi", f"-L{torchs}", "-lc10", "-ltorch_cpu", *([] if is_v2 else ["-ltorch_python"])]
 
 
 def _folder() -> str:

@@ -6,7 +6,6 @@ import atexit
 import os
 import sys
 import time
-from datetime import timedelta
 from types import TracebackType
 
 from . import _C
@@ -55,6 +54,6 @@ def _fail() -> None:
         # takes Python seconds on a busy machine. Launchers that look for failures now and then, as torchrun
         # does ten times a second, blame the lower one of two ranks that have failed meanwhile.
         limit = time.monotonic() + _patience
-        if "has left" not in _C.await_end(timedelta(seconds=_patience)):
+        if b"has left" not in _C.await_end(_patience * 1000):
             time.sleep(max(limit - time.monotonic(), 0))
-    _C.abort(*_failure)
+    _C.abort(_failure[0], _failure[1].encode())
