@@ -43,6 +43,7 @@ var raised = []struct {
 	{"launcher", 387, "completions and manual pages out of gompirun, 200 of them from the lab"},
 	{"launcher", 313, "past jobs, and logs"},
 	{"launcher", 125, "detached jobs"},
+	{"launcher", 27, "top of programs without gompi"},
 	{"core", 2, "the variable of past jobs"},
 	{"launcher", 95, "tables that fit the terminal"},
 	{"C", 74, "gompi_torch's C++ part without symbols of Python"},

@@ -156,7 +156,7 @@ func (m *Signal) fields(c *wire.Codec) { wire.Int(c, &m.Number, 1, 64) }
 // their stacks, and the answers are Stacks.
 type Ask struct {
 	Stacks []int
-	Counts bool // with usage and counters, and without Details, which take long
+	Counts bool // with usage and counters, and with a line of Details alone: more take long
 }
 
 func (m *Ask) fields(c *wire.Codec) {

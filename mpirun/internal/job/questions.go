@@ -127,8 +127,8 @@ func (j *Job) describe() {
 func (j *Job) rank(host string, m *ctl.RankDoing) monitor.Rank {
 	r := monitor.Rank{
 		Rank: j.recover.Original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(),
-		Kept: m.Kept,
-		CPU:  m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
+		Said: m.Details, Kept: m.Kept,
+		CPU: m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
 	}
 	if c := &m.Counts; c.Stats {
 		r.Counts = monitor.CountsOf(&c.Total)

@@ -79,13 +79,14 @@ type Rank struct {
 	Rank     int     `json:"rank"`
 	Host     string  `json:"host"`
 	PID      int     `json:"pid"`
-	Doing    string  `json:"doing"`          // "is in barrier() number 17"
-	Site     string  `json:"at,omitempty"`   // where in the program
-	Since    float64 `json:"for,omitempty"`  // time in that call
-	Kept     string  `json:"kept,omitempty"` // obstacle to its process's running
-	CPU      float64 `json:"cpu"`            // processor time of its process
-	Resident int64   `json:"resident"`       // bytes
-	Recorded uint64  `json:"recorded_calls"` // collectives, and messages that waited long
+	Doing    string  `json:"doing"`               // "is in barrier() number 17"
+	Site     string  `json:"at,omitempty"`        // where in the program
+	Since    float64 `json:"for,omitempty"`       // time in that call
+	Said     string  `json:"last_line,omitempty"` // of output, of a program without gompi
+	Kept     string  `json:"kept,omitempty"`      // obstacle to its process's running
+	CPU      float64 `json:"cpu"`                 // processor time of its process
+	Resident int64   `json:"resident"`            // bytes
+	Recorded uint64  `json:"recorded_calls"`      // collectives, and messages that waited long
 	*Counts
 }
 

@@ -133,6 +133,9 @@ func row(j, before *Job, r *Rank) []string {
 		since = age(r.Since)
 	}
 	doing := strings.TrimPrefix(r.Doing, "is in ")
+	if r.Said != "" {
+		doing = fmt.Sprintf("said %.60q and %s", r.Said, doing)
+	}
 	if r.Site != "" {
 		doing += " at " + r.Site
 	}

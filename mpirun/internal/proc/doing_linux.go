@@ -85,6 +85,19 @@ func Used(pid int) (cpu time.Duration, resident int64) {
 	return ticks(f, utime) + ticks(f, stime), max(0, pages) * int64(os.Getpagesize())
 }
 
+// UsedByTree is Used for a process and its descendants, also those that it has waited for.
+func UsedByTree(pid int) (cpu time.Duration, resident int64) {
+	cpu, resident = Used(pid)
+	if f := statOf(dirOf(pid)); len(f) >= statFields {
+		cpu += ticks(f, cutime) + ticks(f, cstime)
+	}
+	for _, child := range Children(pid) {
+		c, r := UsedByTree(child)
+		cpu, resident = cpu+c, resident+r
+	}
+	return cpu, resident
+}
+
 func commandLine(dir string) string {
 	line, _ := os.ReadFile(dir + "cmdline")
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))

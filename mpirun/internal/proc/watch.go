@@ -103,6 +103,8 @@ func (w *Watch) starves(used string) bool {
 const (
 	utime      = 14 - 3
 	stime      = 15 - 3
+	cutime     = 16 - 3
+	cstime     = 17 - 3
 	begun      = 22 - 3
 	rss        = 24 - 3
 	statFields = begun + 1

@@ -1,6 +1,7 @@
 package stall
 
 import (
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,8 @@ func worker(process int) (pid int, ok bool) {
 }
 
 // LookInto adds the kernel's and, with details, py-spy's knowledge of ranks, without interrupting
-// them. It may block: the kernel may wait for the memory of a process, and py-spy takes a second.
+// them; without details what they and their children use, and the last line of output. It may
+// block: the kernel may wait for the memory of a process, and py-spy takes a second.
 func LookInto(ranks []Outsider, details bool) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
@@ -46,7 +48,13 @@ func LookInto(ranks []Outsider, details bool) {
 		if d.Text = "is outside gompi: " + proc.Doing(pid); d.Kept != proc.Starves {
 			d.Kept = "" // Doing has reported it
 		}
-		if left--; left < 0 || !details {
+		if !details {
+			d.Counts.CPU, d.Counts.RSS = proc.UsedByTree(d.Process)
+			said := strings.TrimRight(d.Output, "\r\n")
+			d.Details = said[strings.LastIndexAny(said, "\r\n")+1:]
+			continue
+		}
+		if left--; left < 0 {
 			continue
 		}
 		d.Details = proc.Times(pid)
