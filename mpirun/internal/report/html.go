@@ -2,8 +2,10 @@ package report
 
 import (
 	_ "embed"
+	"fmt"
 	"html/template"
 	"io"
+	"strconv"
 	"sync"
 )
 
@@ -14,9 +16,8 @@ var pageText string
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"duration": duration, "count": count,
-		"amount": func(n uint64) string { return Amount(float64(n)) },
-		"per":    func(x, of float64) float64 { return 100 * x / max(of, 1e-9) },
-		"copies": func(rate float64) string { return Amount(rate) + "/s" },
+		"amount": func(n uint64) string { return Amount(float64(n)) }, "copies": Amount,
+		"per": func(x, of float64) string { return fmt.Sprintf("%.1f", 100*x/max(of, 1e-9)) },
 	}).Parse(pageText))
 })
 
@@ -25,12 +26,23 @@ const mostMatrix = 64
 
 // HTML writes the summary as one self-contained page.
 func (s *Summary) HTML(w io.Writer) error {
-	return page().Execute(w, struct {
-		*Summary
-		Calls, Times, Top grid
-		Matrix            [][]cell
-	}{s, gridOf(siteColumns, onPage, s.Sites), gridOf(rankColumns, onPage, s.PerRank),
+	return page().Execute(w, content{s, gridOf(siteColumns, onPage, s.Sites), gridOf(rankColumns, onPage, s.PerRank),
 		gridOf(pairColumns, onPage, s.Pairs[:min(len(s.Pairs), 20)]), s.matrix()})
+}
+
+// A content is the data of the page.
+type content struct {
+	*Summary
+	Calls, Times, Top grid
+	Matrix            [][]cell
+}
+
+// Label names a rank beside the matrix: of more than 16 ranks only each eighth has room for it.
+func (c content) Label(rank int) string {
+	if c.Ranks > 16 && rank%8 != 0 {
+		return ""
+	}
+	return strconv.Itoa(rank)
 }
 
 // A cell is the messages from one rank to another, and their shade in the matrix, 0 to 1.

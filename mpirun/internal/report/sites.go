@@ -32,15 +32,12 @@ var siteColumns = []column[Site]{
 	{"time/rank", "time/rank (s)", "time of a rank", func(l *Site) (any, string) { return l.Mean, duration(l.Mean) }},
 	{"min", "min (s)", "min", func(l *Site) (any, string) { return l.Min, duration(l.Min) }},
 	{"max", "max (s)", "max", func(l *Site) (any, string) { return l.Max, duration(l.Max) }},
-	{"", "slowest call (s)", "", slowestOf}, // CSV has it earlier than the page
+	{"", "slowest call (s)", "slowest call", func(l *Site) (any, string) { return l.Slowest, duration(l.Slowest) }},
 	{"", "imbalance (%)", "imbalance", func(l *Site) (any, string) { return l.Imbalance, percent(l.Imbalance) }},
 	{"wait", "wait (%)", "wait", func(l *Site) (any, string) { return l.Wait, percent(l.Wait) }},
 	{"late", "late", "late", latestOf},
-	{"", "", "slowest call", slowestOf},
 	{"bandwidth", "bandwidth (B/s)", "bandwidth", bandwidthOf},
 }
-
-func slowestOf(l *Site) (any, string) { return l.Slowest, duration(l.Slowest) }
 
 func latestOf(l *Site) (any, string) {
 	if l.Latest < 0 {
