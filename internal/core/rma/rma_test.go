@@ -69,7 +69,7 @@ func TestAFlushBehindAnAnswerSendsNothing(t *testing.T) {
 		if w.me == 1 {
 			return nil // Free waits
 		}
-		x, old := mem.Of([]int64{1}), mem.Of([]int64{0})
+		x, old, got := mem.Of([]int64{1}), mem.Of([]int64{0}), mem.Of([]int64{0})
 		for _, step := range []struct {
 			name string
 			call func() error
@@ -78,7 +78,7 @@ func TestAFlushBehindAnAnswerSendsNothing(t *testing.T) {
 			{"put", func() error { return w.PutRun(1, 0, x) }, true},
 			{"fetchandop", func() error { return w.FetchAndOp(1, 0, x, old, Of(mem.Sum, mem.I64)) }, false},
 			{"accumulate", func() error { return w.Accumulate(Run(1, 0, 8), x, Of(mem.Sum, mem.I64), nil) }, true},
-			{"get", func() error { return w.GetRun(1, 8, old) }, false},
+			{"get", func() error { return w.GetRun(1, 8, got) }, false},
 			{"put again", func() error { return w.PutRun(1, 0, x) }, true},
 			{"flush", func() error { return w.Flush(ctx, 1) }, false},
 		} {
