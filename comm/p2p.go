@@ -85,12 +85,16 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 
 // Isend is the function Isend for a Buffer.
 func (c *Comm) Isend(to, tag int, b Buffer) Request {
-	return Request(c.core().Isend(to, tag, b))
+	r := c.core().Isend(to, tag, b)
+	r.Pend(b)
+	return Request(r)
 }
 
 // Issend is the function Issend for a Buffer.
 func (c *Comm) Issend(to, tag int, b Buffer) Request {
-	return Request(c.core().Issend(to, tag, b))
+	r := c.core().Issend(to, tag, b)
+	r.Pend(b)
+	return Request(r)
 }
 
 // Irecv is the function Irecv for a Buffer.

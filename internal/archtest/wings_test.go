@@ -39,7 +39,7 @@ var raised = []struct {
 }{
 	{"C", 137, "launchers that speak PMIx"},
 	{"core", 246, "launchers that speak PMIx"},
-	{"core", 56, "-race on the buffers of pending requests"},
+	{"core", 70, "-race on the buffers of pending requests"},
 	{"launcher", 387, "completions and manual pages out of gompirun, 200 of them from the lab"},
 	{"launcher", 313, "past jobs, and logs"},
 	{"launcher", 125, "detached jobs"},

@@ -140,6 +140,13 @@ func (c *Comm) over(st message.Status, err error) message.Handle {
 	return h
 }
 
+// Pend makes the race detector watch b, the buffer of the send r, whose outcome the program takes.
+func (r Request) Pend(b mem.Buffer) {
+	if r.h != (message.Handle{}) {
+		r.h.Pend(b)
+	}
+}
+
 // Done reports whether the operation is complete, without progress: use Test in a loop that
 // waits.
 func (r Request) Done() bool { return r.h.Done() }

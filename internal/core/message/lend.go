@@ -82,6 +82,7 @@ func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
 	for i := range n {
 		r := at(i).live()
 		r.ch.q.Cancel(&r.node)
+		r.Settle()
 		e.over(r)
 		e.FreeRequest(r)
 	}

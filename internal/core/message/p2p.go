@@ -182,7 +182,6 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	}
 	defer e.Progress.Exit()
 	r := e.open()
-	r.Pend(b, false)
 	ch.start(r, dst, tag, b, sync)
 	e.outstanding(r)
 	return r.handle()

@@ -59,6 +59,9 @@ func (h Handle) Done() bool {
 	return done
 }
 
+// Pend makes the race detector watch b, the buffer of the send h.
+func (h Handle) Pend(b mem.Buffer) { h.r.Pend(b, false) }
+
 // atOnce is set in the generation of a Handle whose operation was complete before the call
 // returned, so that no atomic store has to publish the completion.
 const atOnce = 1 << 63
