@@ -162,7 +162,7 @@ func TestDeathEndsMessagesUnderWay(t *testing.T) {
 			rs := map[string]comm.Request{
 				"irecv":       comm.Irecv(c, 1, 0, x),
 				"irecv any":   comm.Irecv(c, comm.AnySource, comm.AnyTag, make([]int64, n)),
-				"issend":      comm.Issend(c, 1, 0, x),
+				"issend":      comm.Issend(c, 1, 0, make([]int64, n)),
 				"irecv other": comm.Irecv(c, 0, 5, make([]int64, n)),
 				"ibarrier":    c.Ibarrier(),
 			}

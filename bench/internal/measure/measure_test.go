@@ -17,6 +17,9 @@ import (
 	"gompi/internal/mem/memtest"
 )
 
+// names are the operations that are tested.
+var names = Names()
+
 // run measures o on np goroutine ranks and returns the rows of rank 0.
 func run(t *testing.T, np int, o Options) []result.Row {
 	t.Helper()
@@ -43,9 +46,9 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 			inPlace, alloc := i%2 > 0, i/2 > 0
 			t.Run(fmt.Sprintf("np=%d,inplace=%t,alloc=%t", np, inPlace, alloc), func(t *testing.T) {
 				sizes := []int{0, 8, 4 * (period + 1)}
-				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Alloc: alloc}
+				o := Options{Ops: names, Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Alloc: alloc}
 				rows := run(t, np, o)
-				if want := (len(Names())-4)*len(sizes) + 4; len(rows) != want {
+				if want := (len(names)-4)*len(sizes) + 4; len(rows) != want {
 					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier, Iprobe and fetch_and_op", len(rows), want)
 				}
 				for _, r := range rows {
@@ -62,9 +65,9 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 // The vectors may be in memory that the processor cannot reach, and are freed.
 func TestVectorsInDeviceMemory(t *testing.T) {
 	gpu := memtest.NewDevice("gpu")
-	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true,
+	o := Options{Ops: names, Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true,
 		Check: true, Space: gpu}
-	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-4)+4 {
+	if rows := run(t, 3, o); len(rows) != 2*(len(names)-4)+4 {
 		t.Errorf("%d rows", len(rows))
 	}
 	if n := gpu.InUse(); n != 0 {
@@ -171,7 +174,7 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"good", 2, func(*Options) {}, ""},
-		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
+		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", names)},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
 			`operation "allredcue": want one of latency, irecv, vector, sendrecv, iprobe, iprobe_found, iprobe_recv, gap1ms, gap10ms, halo, bw, put, get, store, fetch_and_op, barrier, bcast, reduce, allreduce, iallreduce, allgather, reduce_scatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
