@@ -226,6 +226,7 @@ func TestHostsAreSentWhatTheyLack(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(gompirun, append([]string{"-q", "-rsh", b.RSH(), "-H", "host1,host2"}, args...)...)
 		cmd.Dir = private
+		cmd.Env = append(os.Environ(), "PATH=/usr/bin:/usr/sbin:/bin:/sbin") // where ./rank is not
 		return finish(t, cmd)
 	}
 	cached := "cd " + cache + "/gompi-*; ls -i */*; stat -c %a . "

@@ -65,7 +65,7 @@ func (o *Offer) addProgram(i int, p cmdline.Program) error {
 
 func lookPath(p cmdline.Program) (string, error) {
 	name := p.Argv[0]
-	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+	if p.Wdir != "" && filepath.Base(name) != name && !filepath.IsAbs(name) {
 		name = filepath.Join(p.Wdir, name)
 	}
 	return exec.LookPath(name)
