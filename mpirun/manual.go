@@ -3,6 +3,8 @@ package mpirun
 import (
 	"os"
 	"os/exec"
+	"os/signal"
+	"strings"
 
 	"gompi/mpirun/internal/manual"
 	"gompi/mpirun/internal/stdio"
@@ -27,16 +29,10 @@ func byMan(roff string) bool {
 	if _, err := exec.LookPath("nroff"); err != nil {
 		return false
 	}
-	f, err := os.CreateTemp("", "gompirun.*.1")
-	if err != nil {
-		return false
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(roff)
-	f.Close()
-	cmd := exec.Command("man", "-l", f.Name())
-	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
-	return err == nil && cmd.Run() == nil
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // which ends a search of the pager, not the pager
+	cmd := exec.Command("man", "-l", "-")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(roff), os.Stdout
+	return cmd.Run() == nil
 }
 
 // printCompletion is gompirun completion.
