@@ -2,7 +2,6 @@ package boot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -62,10 +61,13 @@ func openPMIx(ctx context.Context, p *place) (Boot, error) {
 	done := make(chan error, 1)
 	go func() { // calls of PMIx's library do not end with a context
 		l, err := pmix.Init()
-		if err == nil && p != nil && l.Size != p.size {
+		switch {
+		case err != nil:
+			err = fmt.Errorf("%w; otherwise start it so: %s, or set %s=alone to run it as a job of one rank", err,
+				p.startLines("N"), env.Boot)
+		case p != nil && l.Size != p.size:
 			err = p.refusal() // a process of that rank has started this one
-		}
-		if err == nil {
+		default:
 			b, err = connectOver(limited, l, &place{rank: l.Rank, size: l.Size, program: l.Program,
 				local: l.LocalSize == l.Size})
 		}
@@ -77,12 +79,8 @@ func openPMIx(ctx context.Context, p *place) (Boot, error) {
 	case <-limited.Done():
 		err = context.Cause(limited)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return b, nil
-	case errors.Is(err, pmix.ErrLibrary):
-		err = fmt.Errorf("%w; or start it so: %s, or set %s=alone to run it as a job of one rank", err, p.startLines("N"),
-			env.Boot)
 	}
 	return nil, fmt.Errorf("started as rank %s of %s by a launcher that speaks PMIx (%s and %s are set): %w", rank, job,
 		pmix.EnvRank, pmix.EnvJob, err)

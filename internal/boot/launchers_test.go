@@ -1,12 +1,9 @@
 package boot
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-
-	"gompi/internal/boot/pmix"
 )
 
 func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
@@ -119,7 +116,7 @@ func TestRanksThatCannotMeetOverPMIxSaySo(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "started as rank 1 of nobody@1 by a launcher that speaks PMIx") {
 			t.Errorf("%v, %v; want an error that names the rank and the job", b, err)
 		}
-		if errors.Is(err, pmix.ErrLibrary) && !strings.Contains(err.Error(), "or set GOMPI_BOOT=alone") {
+		if err != nil && !strings.Contains(err.Error(), "or set GOMPI_BOOT=alone") {
 			t.Errorf("error %v: want what to do instead", err)
 		}
 	}
