@@ -335,7 +335,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	  install -d $$to/pkgconfig && sed 's/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm && rm -rf $(DOC)/comm/gompi_torch/libgompi
-	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(GOMPIRUN); fi
+	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(GOMPIRUN) $$([ ! -e $(BIN)/gompi-topo ] || echo ./cudaops/topo/gompi-topo); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 
 uninstall: ## remove from PREFIX what make install puts there, and has put there in earlier versions

@@ -33,6 +33,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 		}
 	}
 	write("gompirun", "#!/bin/sh\necho gompirun of a test\n")
+	write("gompi-topo", "")
 	for _, name := range []string{"libgompi.so", "gompi.h", "libgompi-mpi.so", "abi/libmpi_abi.so.1",
 		"abi/include/mpi.h", "bin/mpicc"} {
 		write("lib/"+name, "")
@@ -60,7 +61,8 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	for _, want := range []string{"bin/gompirun", "lib/gompi/libgompi-mpi.so", "lib/gompi/abi/include/mpi.h", "lib/gompi/bin/mpicc",
 		"lib/pkgconfig/gompi-mpi.pc", "share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1",
 		"share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
-		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
+		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md",
+		"share/doc/gompi/licences/github.com/NVIDIA/go-nvml/LICENSE"} {
 		if !slices.Contains(found, "opt/"+want) {
 			t.Errorf("make install leaves out %s", want)
 		}
