@@ -105,18 +105,20 @@ func showJobs(spec *cmdline.Top) error {
 		time.Sleep(spec.Interval)
 		jobs := monitor.List()
 		height, width, _ := screenSize(stdout.File)
-		text := ""
-		for i := range jobs {
-			if spec.Job == "" || jobs[i].Socket == spec.Job {
-				text += monitor.Top(&jobs[i], sameJob(before, &jobs[i]), width) + "\n"
+		text := func(width int) (text string) {
+			for i := range jobs {
+				if spec.Job == "" || jobs[i].Socket == spec.Job {
+					text += monitor.Top(&jobs[i], sameJob(before, &jobs[i]), width) + "\n"
+				}
 			}
+			return text
 		}
 		switch {
-		case text == "":
+		case text(width) == "":
 			_, err := fmt.Fprintln(stdout, "no job runs any more")
 			return err
 		case spec.Once || !terminal:
-			_, err := stdout.WriteString(text)
+			_, err := stdout.WriteString(text(width))
 			return err
 		}
 		if _, err := stdout.WriteString(monitor.Screen(text, height, width)); err != nil {

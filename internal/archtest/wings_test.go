@@ -45,7 +45,7 @@ var raised = []struct {
 	{"launcher", 125, "detached jobs"},
 	{"launcher", 27, "top of programs without gompi"},
 	{"core", 2, "the variable of past jobs"},
-	{"launcher", 95, "tables that fit the terminal"},
+	{"launcher", 102, "tables that fit the terminal"},
 	{"launcher", 9, "the page of -stats"},
 	{"C", 74, "gompi_torch's C++ part without symbols of Python"},
 }

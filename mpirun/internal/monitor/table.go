@@ -206,13 +206,18 @@ func JSON(jobs []Job) ([]byte, error) {
 	return append(b.Bytes(), '\n'), err
 }
 
-// Screen returns a text for a terminal with a number of lines and columns, from the upper left
-// corner on: it is cut to that size, and replaces the old text.
-func Screen(text string, height, width int) string {
+// Screen returns the text of a width for a terminal with a number of lines and columns, from the
+// upper left corner on: it is cut to that size, and replaces the old text. Where lines do not fit,
+// each rank has one, which is cut.
+func Screen(text func(width int) string, height, width int) string {
+	shown := text(width)
+	if strings.Count(shown, "\n") >= height {
+		shown = text(1 << 16)
+	}
 	var b strings.Builder
 	b.WriteString("\x1b[H")
 	n := 0
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(shown) {
 		if n++; n == height {
 			break
 		}

@@ -2,11 +2,12 @@ package monitor
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode"
+
+	"gompi/mpirun/internal/table"
 )
 
 func TestTable(t *testing.T) {
@@ -123,8 +124,12 @@ func TestTextOfOthersIsPlain(t *testing.T) {
 }
 
 func TestScreenHoldsWhatThereIsRoomFor(t *testing.T) {
-	want := fmt.Sprint("\x1b[H", "abc\x1b[K\n", "d\x1b[K\n", "\x1b[J")
-	if got := Screen("abcdef\nd\ne\n", 3, 3); got != want {
-		t.Errorf("%q, want %q", got, want)
+	text := func(width int) string {
+		return strings.Join(table.Lay([][]string{{"abc def"}, {"d"}}, width), "")
+	}
+	for height, lines := range map[int]string{2: "abc\x1b[K\n", 3: "abc\x1b[K\nd\x1b[K\n", 4: "abc\x1b[K\ndef\x1b[K\nd\x1b[K\n"} {
+		if got, want := Screen(text, height, 3), "\x1b[H"+lines+"\x1b[J"; got != want {
+			t.Errorf("%d lines: %q, want %q", height, got, want)
+		}
 	}
 }
