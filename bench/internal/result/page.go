@@ -72,9 +72,11 @@ func (c Chart) SVG() (template.HTML, error) {
 }
 
 func (c Chart) draw() (string, error) {
+	plot.DefaultFont.Variant = "Sans"
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Title.Padding = true, true, vg.Points(6)
+	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(4), vg.Points(4)
 	p.Add(plotter.NewGrid())
 	add := c.lines
 	if c.Points[0].Word != "" {
@@ -94,22 +96,40 @@ func (c Chart) draw() (string, error) {
 			return "", err
 		}
 	}
-	svg := vgsvg.New(15*vg.Centimeter, 10*vg.Centimeter)
-	all := draw.New(svg)
-	all.SetColor(p.BackgroundColor) // in a dark page, too
-	all.Fill(all.Rectangle.Path())
-	p.BackgroundColor = nil
-	p.Draw(draw.Crop(all, 0, -vg.Centimeter/2, 0, 0)) // room beside it for half the last label
+	svg := vgsvg.New(16*vg.Centimeter, 10*vg.Centimeter)
+	lay(p, draw.New(svg))
 	var b strings.Builder
 	if _, err := svg.WriteTo(&b); err != nil {
 		return "", err
 	}
-	return fonts.Replace(b.String()), nil
+	return styles.Replace(b.String()), nil
 }
 
-// fonts shortens the style of a text, and names common fonts.
-var fonts = strings.NewReplacer("font-family:Liberation Serif;font-variant:normal;font-weight:normal;font-style:normal",
-	"font-family:Liberation Serif,Times,serif")
+// lay draws a plot, and beside it the legend, where no line is.
+func lay(p *plot.Plot, all draw.Canvas) {
+	const margin = vg.Centimeter / 2 // between them, too: room for half of the last label
+	all.SetColor(p.BackgroundColor)
+	all.Fill(all.Rectangle.Path())
+	all = draw.Crop(all, margin, -margin, margin, -margin)
+	legend := p.Legend
+	legend.Padding = vg.Points(5)
+	width := legend.Rectangle(all).Size().X
+	p.Legend, p.BackgroundColor = plot.NewLegend(), nil
+	left := draw.Crop(all, 0, -width-margin, 0, 0)
+	for p.Title.TextStyle.Width(p.Title.Text) > left.Size().X && p.Title.TextStyle.Font.Size > 6 {
+		p.Title.TextStyle.Font.Size--
+	}
+	p.Draw(left)
+	legend.Draw(draw.Crop(all, all.Size().X-width, 0, 0, -2*margin)) // below the title's line
+}
+
+// styles names common fonts, and adds the colors of dark pages. Colors in attributes yield to those
+// that are important alone.
+var styles = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal",
+	"font-family:Liberation Sans,Arial,sans-serif", `<g transform="scale(1, -1)`, `<style>@media (prefers-color-scheme: dark) {
+svg text { fill: #ddd } svg [style^="fill:#FFFFFF"] { fill: #16181c !important }
+svg [style*="stroke:#000000"] { stroke: #ddd !important } svg [style*="stroke:#808080"] { stroke: #555 !important } }</style>
+<g transform="scale(1, -1)`)
 
 // marks adds rings around chosen points, and the line of equality.
 func (c Chart) marks(p *plot.Plot) error {

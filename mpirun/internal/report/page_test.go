@@ -1,19 +1,13 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"html"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"gompi/internal/stats"
-	"gompi/internal/stress"
+	"gompi/internal/stress/browser"
 )
 
 func pageOf(t *testing.T, c *Collector) string {
@@ -72,11 +66,6 @@ onload = () => { document.body.textContent = [...document.querySelectorAll("ifra
 </script>`
 
 func TestThePageFitsWindows(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("needs chromium")
-	}
-	stress.Slow(t, "a browser takes seconds")
 	frames, want := "", ""
 	for _, np := range []int{4, 16, 64} {
 		page := html.EscapeString(pageOf(t, wide(np)))
@@ -85,22 +74,8 @@ func TestThePageFitsWindows(t *testing.T) {
 			want += fmt.Sprintf("%d pixels, %d cells: fits; ", width, np*np)
 		}
 	}
-	dir, err := os.MkdirTemp("", "page")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir) // processes of the browser may still write there
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, measured, frames)
-	}))
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+dir,
-		"--dump-dom", server.URL)
-	cmd.Env, cmd.WaitDelay = append(os.Environ(), "HOME="+dir), 10*time.Second
-	out, err := cmd.Output()
-	if !strings.Contains(string(out), strings.TrimSuffix(want, "; ")+"<") {
-		t.Errorf("%v:\n%s\nwant %s", err, out, want)
+	out := browser.Load(t, fmt.Sprintf(measured, frames))
+	if !strings.Contains(out, strings.TrimSuffix(want, "; ")+"<") {
+		t.Errorf("%s\nwant %s", out, want)
 	}
 }
