@@ -2,6 +2,7 @@ package comm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gompi/comm"
@@ -168,4 +169,114 @@ func ExampleComm_Group() {
 		return comm.Barrier(ctx, sub)
 	})
 	// Output: rank 1 is world/create[0/3]
+}
+
+func ExampleComm_Probe() {
+	ranks(2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 0 {
+			return comm.Send(ctx, c, 1, 0, []float64{1, 2, 3})
+		}
+		st, err := c.Probe(ctx, 0, comm.AnyTag) // waits, and leaves the message
+		if err != nil {
+			return err
+		}
+		got := make([]float64, st.Count())
+		_, err = comm.Recv(ctx, c, st.Source, st.Tag, got)
+		fmt.Println(got)
+		return err
+	})
+	// Output: [1 2 3]
+}
+
+func ExampleWaitAll() {
+	ranks(3, func(ctx context.Context, c *comm.Comm) error { // a ring
+		right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+		out, in := []int{c.Rank()}, make([]int, 1)
+		if err := comm.WaitAll(ctx, comm.Irecv(c, left, 0, in), comm.Isend(c, right, 0, out)); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println("rank 0 got", in[0])
+		}
+		return nil
+	})
+	// Output: rank 0 got 2
+}
+
+func ExampleGatherv() {
+	ranks(3, func(ctx context.Context, c *comm.Comm) error {
+		mine := make([]int, c.Rank()+1) // of another length on each rank
+		for i := range mine {
+			mine[i] = 10 * c.Rank()
+		}
+		all := make([]int, 1+2+3)
+		err := comm.Gatherv(ctx, c, 0, mine, all, []int{1, 2, 3}, nil)
+		if c.Rank() == 0 {
+			fmt.Println(all)
+		}
+		return err
+	})
+	// Output: [0 10 10 20 20 20]
+}
+
+func ExampleLay() {
+	ranks(2, func(ctx context.Context, c *comm.Comm) error {
+		const rows, cols = 3, 4
+		m := make([]float64, rows*cols)
+		column, err := comm.Vector(rows, 1, cols)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			for i := range m {
+				m[i] = float64(i)
+			}
+			last, err := comm.Lay(m[cols-1:], column)
+			if err != nil {
+				return err
+			}
+			return c.Send(ctx, 1, 0, last)
+		}
+		first, err := comm.Lay(m, column)
+		if err != nil {
+			return err
+		}
+		_, err = c.Recv(ctx, 0, 0, first)
+		fmt.Println(m)
+		return err
+	})
+	// Output: [3 0 0 0 7 0 0 0 11 0 0 0]
+}
+
+func ExampleComm_Shrink() {
+	lost := errors.New("lost")
+	for _, err := range commtest.Ranks(context.Background(), 3, comm.Config{},
+		func(ctx context.Context, c *comm.Comm) error { // under gompirun -recover
+			if c.Rank() == 1 {
+				return lost // ends this rank
+			}
+			sum := []int{1}
+			err := comm.Allreduce(ctx, c, sum, sum, comm.Sum)
+			if !errors.Is(err, comm.ErrRevoked) {
+				return err
+			}
+			rest, err := c.Shrink(ctx)
+			if err != nil {
+				return err
+			}
+			defer rest.Close(ctx)
+			sum[0] = 1
+			if err := comm.Allreduce(ctx, rest, sum, sum, comm.Sum); err != nil {
+				return err
+			}
+			if rest.Rank() == 0 {
+				fmt.Println(sum[0], "ranks go on")
+			}
+			return nil
+		}) {
+		if err != nil && !errors.Is(err, lost) && !errors.Is(err, comm.ErrRevoked) { // of c, at its end
+			fmt.Println(err)
+		}
+	}
+	// Output: 2 ranks go on
 }
