@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/pmix"
@@ -58,7 +59,7 @@ func openPMIx(ctx context.Context, p *place) (Boot, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, meetTime, fmt.Errorf("the ranks have not met within %v", meetTime))
 	defer cancel()
 	var b Boot
-	done := make(chan error, 1)
+	done := make(chan error, 2)
 	go func() { // calls of PMIx's library do not end with a context
 		l, err := pmix.Init()
 		switch {
@@ -71,14 +72,15 @@ func openPMIx(ctx context.Context, p *place) (Boot, error) {
 			b, err = connectOver(limited, l, &place{rank: l.Rank, size: l.Size, program: l.Program,
 				local: l.LocalSize == l.Size})
 		}
+		if err != nil && l != nil {
+			l.Finalize() // else the launcher reports a rank that has left without a goodbye
+		}
 		done <- err
 	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-limited.Done():
-		err = context.Cause(limited)
-	}
+	context.AfterFunc(limited, func() { // a call of the library may hold the goodbye up
+		time.AfterFunc(time.Second, func() { done <- context.Cause(limited) })
+	})
+	err := <-done
 	if err == nil {
 		return b, nil
 	}

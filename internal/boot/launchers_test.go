@@ -39,6 +39,11 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 		// prterun has started its daemons by srun.
 		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1",
 			"SLURM_STEP_NUM_TASKS": "2"}, "", 0, 0, false},
+		// A child of such a rank, and a task of a step that the child has started.
+		{vars{"GOMPI_JOINED": "7.0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1",
+			"SLURM_STEP_NUM_TASKS": "2"}, "", 0, 0, false},
+		{vars{"GOMPI_JOINED": "7.0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1", "SLURM_PROCID": "1",
+			"SLURM_STEP_NUM_TASKS": "2"}, "srun", 1, 2, false},
 		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1",
 			"SLURM_STEP_NUM_TASKS": "2"}, "srun", 1, 2, false},
 		// Several that agree are one.

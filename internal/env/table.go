@@ -138,7 +138,7 @@ func launched() []Var {
 		{Spares, "", byBoot, "places on this host for ranks that replace others, see `-spares`", true},
 		{Node, "", byBoot, "index of this host in the job, from 0", true},
 		{JobID, "", byPrograms, "UUID of the job", true},
-		{Joined, "", byBoot, "GOMPI_JOB_ID and GOMPI_BOOT_ADDR, for the children of a rank that has called Init, which sets it: each is a job of one rank", true},
+		{Joined, "", byBoot, "GOMPI_JOB_ID and GOMPI_BOOT_ADDR, for the children of a rank that has called Init, which sets it: each is a job of one rank; under PMIx the step of Slurm that started its launcher", true},
 		{StartNS, "", byPrograms, "when gompirun was started, in nanoseconds since 1970 by its host's clock", true},
 		{Restarts, "", byPrograms, "how many of `-max-restarts` are used up", true},
 		{BootFD, "", byBoot, "descriptor of the socket to this host's agent; gone after Init", true},

@@ -4,6 +4,7 @@ package pmix
 
 // #cgo LDFLAGS: -ldl
 // #include <stdlib.h>
+// #include <sys/auxv.h>
 // #include "pmix.h"
 import "C"
 
@@ -21,30 +22,29 @@ import (
 // library is the file name of PMIx's library, of version 3 and later.
 const library = "libpmix.so.2"
 
-// Init opens the library and connects to the launcher. Init removes the variables, since children
-// of this process are not this rank.
+// Init opens the library and connects to the launcher. A Launcher with an error is connected, too.
 func Init() (*Launcher, error) {
 	// The launcher's own library speaks as the launcher does.
-	if err := open(ofLauncher(os.Getppid()), library); err != nil {
+	theirs := ""
+	if C.getauxval(C.AT_SECURE) == 0 { // with raised privileges the user's processes do not choose it
+		theirs = ofLauncher(os.Getppid())
+	}
+	if err := open(theirs, library); err != nil {
 		return nil, err
 	}
 	var rank, size, local, program C.uint32_t
 	if err := failure("PMIx_Init", C.gompi_pmix_init(&rank)); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{EnvRank, EnvJob} {
-		os.Unsetenv(name)
-	}
-	if err := failure("PMIx_Get of the number of ranks", number("pmix.job.size", 1, &size)); err != nil {
-		return nil, err
-	}
+	leaveToChildren()
+	err := failure("PMIx_Get of the number of ranks", number("pmix.job.size", 1, &size))
 	number("pmix.local.size", 1, &local) // a launcher may not tell it, nor the program
 	number("pmix.appnum", 0, &program)
 	l := &Launcher{Rank: int(rank), Size: int(size), LocalSize: int(local), Program: int(program)}
-	if l.Rank >= l.Size {
-		return nil, fmt.Errorf("PMIx: rank %d of %d: want a rank from 0 to one less than the size", l.Rank, l.Size)
+	if err == nil && l.Rank >= l.Size {
+		err = fmt.Errorf("PMIx: rank %d of %d: want a rank from 0 to one less than the size", l.Rank, l.Size)
 	}
-	return l, nil
+	return l, err
 }
 
 // open opens the first of the libraries that can be opened.
@@ -62,6 +62,7 @@ func open(paths ...string) error {
 		}
 		wrong = fmt.Errorf("%w: %s: install it (Debian's libpmix2), or have LD_LIBRARY_PATH name its folder",
 			ErrLibrary, C.GoString(text))
+		C.free(unsafe.Pointer(text))
 	}
 	return wrong
 }

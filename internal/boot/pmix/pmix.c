@@ -51,11 +51,12 @@ FUNCTIONS(DEFINE)
 
 static process self;
 
-const char *gompi_pmix_load(const char *library) {
+// gompi_pmix_load copies an error on its own thread, the only one that has it.
+char *gompi_pmix_load(const char *library) {
 	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) return dlerror();
+	if (!lib) return strdup(dlerror());
 #define LOOK_UP(result, name, args) \
-	if (!(*(void **)&p_##name = dlsym(lib, #name))) return dlerror();
+	if (!(*(void **)&p_##name = dlsym(lib, #name))) return strdup(dlerror());
 	FUNCTIONS(LOOK_UP)
 	return NULL;
 }

@@ -6,6 +6,7 @@ package pmix
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +35,28 @@ func Visible(getenv func(string) string) bool {
 }
 
 // InStep reports whether the launcher that speaks PMIx is not Slurm, but may run in a step of it.
+// The process may be a child of a rank.
 func InStep(getenv func(string) string) bool {
-	job := getenv(EnvJob)
-	return job != "" && !strings.HasPrefix(job, "slurm.")
+	job, step := getenv(EnvJob), stepOf(getenv)
+	return job != "" && !strings.HasPrefix(job, "slurm.") || step != "" && getenv(env.Joined) == step
+}
+
+// stepOf names the step of Slurm, "" outside steps.
+func stepOf(getenv func(string) string) string {
+	if step := getenv("SLURM_STEP_ID"); step != "" {
+		return getenv("SLURM_JOB_ID") + "." + step
+	}
+	return ""
+}
+
+// leaveToChildren removes the variables: children of this process are not this rank. Nor are they
+// tasks of the step in which the launcher runs, whose variables remain: the step is noted.
+func leaveToChildren() {
+	if step := stepOf(os.Getenv); step != "" && InStep(os.Getenv) {
+		os.Setenv(env.Joined, step)
+	}
+	os.Unsetenv(EnvRank)
+	os.Unsetenv(EnvJob)
 }
 
 // ErrLibrary is for a program that cannot open the library.

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-const char *gompi_pmix_load(const char *library); // an error, or NULL
+char *gompi_pmix_load(const char *library); // the caller's error, or NULL
 const char *gompi_pmix_text(int status);
 int gompi_pmix_init(uint32_t *rank);
 int gompi_pmix_number(const char *key, int of_job, uint32_t *n);

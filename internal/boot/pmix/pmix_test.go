@@ -1,6 +1,9 @@
 package pmix
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // prterun sets a rank, and no number of ranks.
 func TestALauncherThatSpeaksPMIxIsSeen(t *testing.T) {
@@ -23,6 +26,19 @@ func TestALauncherThatSpeaksPMIxIsSeen(t *testing.T) {
 	} {
 		if got := Visible(func(name string) string { return tt.env[name] }); got != tt.want {
 			t.Errorf("%v: %v, want %v", tt.env, got, tt.want)
+		}
+	}
+}
+
+func TestChildrenKnowTheStepOfTheirLauncher(t *testing.T) {
+	t.Setenv("SLURM_JOB_ID", "7")
+	t.Setenv("SLURM_STEP_ID", "0")
+	for job, in := range map[string]bool{"prterun-vm-7@1": true, "slurm.pmix.7.0": false} {
+		t.Setenv("GOMPI_JOINED", "")
+		t.Setenv(EnvRank, "0")
+		t.Setenv(EnvJob, job)
+		if leaveToChildren(); InStep(os.Getenv) != in || Visible(os.Getenv) || os.Getenv(EnvJob) != "" {
+			t.Errorf("%s: in its step %v, want %v; a rank %v, want none", job, InStep(os.Getenv), in, Visible(os.Getenv))
 		}
 	}
 }
