@@ -197,6 +197,8 @@ func newPagesDesk(t *testing.T, hosts string) *pagesDesk {
 	for _, allow := range []string{"ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM", "MCA_rmaps_base_oversubscribe"} {
 		t.Setenv("OMPI_"+allow, "1") // of Open MPI's mpirun
 	}
+	t.Setenv("GOPROXY", "off") // gompi was built: all modules are here
+	t.Setenv("GOSUMDB", "off")
 	onLoopback(t)
 	run(`mkdir -p home/.ssh shared bin && ln -s $root/examples .
 		cp examples/c/ring.c c.c; cp examples/c/ring.c hello.c
