@@ -261,6 +261,10 @@ wheel: tools libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI'
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
 
+.PHONY: wheels
+wheels: wheel ## the same, with gompi_torch compiled for torch 2.6 to 2.15 and the newest, which then needs no compiler (TORCH='2.14 2.15': for those; 6 GB and some minutes for each, one after the other)
+	@GO='$(GO)' ./.ci/wheels '$(TORCH)'
+
 .PHONY: torch
 torch: wheel ## the wheel in the Python environment bin/torch, which has Debian's torch, and the tests of gompi_torch (or PYTHON=/path/of/python that has torch; ONLY=build: no tests)
 	@GO='$(GO)' PYTHON='$(PYTHON)' ./.ci/torch $(ONLY) || [ $$? = 77 ]

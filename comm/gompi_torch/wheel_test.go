@@ -73,6 +73,59 @@ func withoutGompi(t *testing.T, b Bed) string {
 	return folder
 }
 
+// environment makes a Python environment with what lies beside torch but for gompi, and returns its
+// folder, and its pip.
+func environment(t *testing.T, b Bed) (venv string, pip func(argv ...string)) {
+	t.Helper()
+	venv = t.TempDir()
+	if output, status := b.Run(t, b.Python, "-m", "venv", "--without-pip", venv); status != 0 {
+		t.Fatal(output)
+	}
+	site, _ := filepath.Glob(filepath.Join(venv, "lib/python3*/site-packages"))
+	writeFile(t, filepath.Join(site[0], "torch.pth"), withoutGompi(t, b))
+	return venv, func(argv ...string) {
+		t.Helper()
+		python := filepath.Join(venv, "bin/python")
+		if output, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python},
+			argv...)...); status != 0 {
+			t.Fatalf("%q: status %d:\n%s", argv, status, output)
+		}
+	}
+}
+
+// Where the wheel has the C++ part for a torch, no compiler is needed, and nothing is kept.
+func TestTorchWheelNeedsNoCompiler(t *testing.T) {
+	b := NewBed(t)
+	output, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.shipped())")
+	text, err := os.ReadFile(pathOfCompiled(t, b))
+	if status != 0 || err != nil {
+		t.Fatalf("%s%v", output, err)
+	}
+	compiled, dist := t.TempDir(), t.TempDir()
+	name := filepath.Base(strings.TrimSpace(output))
+	writeFile(t, filepath.Join(compiled, name), string(text))
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./internal/wheel", "bin", "bin/licences", dist, compiled)
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wheels, _ := filepath.Glob(filepath.Join(dist, "*"))
+	venv, pip := environment(t, b)
+	pip("install", "--no-index", "--no-deps", wheels[0])
+
+	cache := filepath.Join(t.TempDir(), "none")
+	env := []string{"env", "-i", "PATH=" + filepath.Join(venv, "bin"), "XDG_CACHE_HOME=" + cache}
+	output, status = b.RunGloo(t, append(env, "gompirun", "-np", "2", "python", "tests/step.py")...)
+	tell(t, 2, "has gloo's parameters", output, status)
+	if _, err := os.Stat(cache); err == nil || strings.Contains(output, "compiling") {
+		t.Errorf("%v; want that nothing is compiled:\n%s", err, output)
+	}
+	output, _ = b.Run(t, append(env, "python", "-m", "gompi_torch")...)
+	if !regexp.MustCompile(`compiled: +` + venv + `/\S+/lib/torch/` + name + "\n").MatchString(output) {
+		t.Errorf("want %s, which the wheel has:\n%s", name, output)
+	}
+}
+
 // The wheel is all that a Python with torch needs: its C++ part is compiled once, though two ranks
 // start, and found by the next job. To uninstall it leaves the cache alone.
 func TestTorchWheelCompilesOnce(t *testing.T) {
@@ -81,20 +134,8 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	if len(wheels) != 1 {
 		t.Fatalf("%q: want the wheel that make wheel makes", wheels)
 	}
-	venv, cache := t.TempDir(), t.TempDir()
-	if output, status := b.Run(t, b.Python, "-m", "venv", "--without-pip", venv); status != 0 {
-		t.Fatal(output)
-	}
-	python := filepath.Join(venv, "bin/python")
-	site, _ := filepath.Glob(filepath.Join(venv, "lib/python3*/site-packages"))
-	writeFile(t, filepath.Join(site[0], "torch.pth"), withoutGompi(t, b))
-	pip := func(argv ...string) {
-		t.Helper()
-		if output, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python},
-			argv...)...); status != 0 {
-			t.Fatalf("%q: status %d:\n%s", argv, status, output)
-		}
-	}
+	venv, pip := environment(t, b)
+	cache := t.TempDir()
 	before := filesOf(t, venv)
 	pip("install", "--no-index", "--no-deps", wheels[0])
 

@@ -2,9 +2,10 @@
 // helpers, the libraries for MPI programs, and gompi_torch with its library and its C++ sources. It
 // runs at the top of the repository.
 //
-//	wheel BIN LICENCES DIST
+//	wheel BIN LICENCES DIST [COMPILED]
 //
-// BIN has the programs and lib; DIST receives the wheel. Equal contents make equal wheels.
+// BIN has the programs and lib; DIST receives the wheel. COMPILED has gompi_torch's C++ part for
+// versions of torch. Equal contents make equal wheels.
 package main
 
 import (
@@ -23,6 +24,7 @@ const (
 	data     = "gompi-" + version.Number + ".data/"
 	scripts  = data + "scripts/"       // pip puts them into bin
 	mpi      = data + "data/lib/gompi" // into lib/gompi, where gompirun looks
+	ofTorch  = "gompi_torch/lib/torch/"
 )
 
 const metadata = `Metadata-Version: 2.1
@@ -34,7 +36,7 @@ Description-Content-Type: text/markdown
 
 gompirun starts programs on many hosts, as mpirun and torchrun do. MPI programs run on libraries in
 lib/gompi, and gompicc compiles them. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
-what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
+for versions that the wheel has no C++ part for, that is compiled when it is first used. python -m gompi_torch says what there is.
 `
 
 // torch loads the first entry point when a program wants the backend "gompi", and the second at
@@ -47,11 +49,11 @@ gompi = gompi_torch_autoload:autoload
 `
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: wheel BIN LICENCES DIST")
+	if len(os.Args) < 4 || len(os.Args) > 5 {
+		fmt.Fprintln(os.Stderr, "usage: wheel BIN LICENCES DIST [COMPILED]")
 		os.Exit(2)
 	}
-	name, err := pack(os.Args[1], os.Args[2], os.Args[3])
+	name, err := pack(os.Args[1], os.Args[2], os.Args[3], os.Args[4:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wheel:", err)
 		os.Exit(1)
@@ -59,8 +61,8 @@ func main() {
 	fmt.Println(name)
 }
 
-// pack makes the wheel and returns its path.
-func pack(bin, licences, dist string) (string, error) {
+// pack makes the wheel, with what is in the folders compiled, and returns its path.
+func pack(bin, licences, dist string, compiled []string) (string, error) {
 	w := wheel{}
 	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo", "gompicc", "gompicxx"} {
 		w.add(scripts+name, filepath.Join(bin, name))
@@ -80,6 +82,9 @@ func pack(bin, licences, dist string) (string, error) {
 	w.write(data+"data/lib/pkgconfig/gompi-mpi.pc", strings.ReplaceAll(string(pc), "@VERSION@", version.Number))
 	w.addAll("", "comm/gompi_torch/python")
 	w.addAll("gompi_torch/src/", "comm/gompi_torch/src")
+	for _, folder := range compiled {
+		w.addAll(ofTorch, folder)
+	}
 	w.write("gompi_torch/_version.py", fmt.Sprintf("version = %q\n", version.Number))
 	w.add(distInfo+"licenses/LICENSE", "LICENSE")
 	w.addAll(distInfo+"licenses/", licences)

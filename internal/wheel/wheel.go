@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -95,7 +94,7 @@ func (w *wheel) tag() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.name, err)
 		}
-		needs, err := w.glibc(binary)
+		needs, err := w.glibc(binary, strings.HasPrefix(f.name, ofTorch))
 		if err == nil && machine != elf.EM_NONE && machine != binary.Machine {
 			err = fmt.Errorf("it is for %v, others are for %v", binary.Machine, machine)
 		}
@@ -111,16 +110,18 @@ func (w *wheel) tag() (string, error) {
 	return fmt.Sprintf("py3-none-manylinux_2_%d_%s", minor, kinds[machine]), nil
 }
 
-// glibc returns the minor version of the oldest glibc 2 with all symbols that a file needs. The
-// file may need only libraries of glibc and of the wheel.
-func (w *wheel) glibc(f *elf.File) (minor int, err error) {
+// glibc returns the minor version of the oldest glibc 2 whose systems have all symbols that a file
+// needs. The file may need only libraries of glibc and of the wheel, and what torch loads if it is
+// for torch.
+func (w *wheel) glibc(f *elf.File, forTorch bool) (minor int, err error) {
 	libraries, err := f.ImportedLibraries()
 	versioned := false
 	for _, library := range libraries {
 		base, _, _ := strings.Cut(library, ".")
 		ofGlibc := slices.Contains([]string{"libc", "libpthread", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}, base)
 		ofWheel := slices.ContainsFunc(w.files, func(other file) bool { return path.Base(other.name) == library })
-		if !ofGlibc && !ofWheel {
+		ofTorch := forTorch && slices.Contains([]string{"libstdc++", "libgcc_s", "libc10", "libtorch_cpu"}, base)
+		if !ofGlibc && !ofWheel && !ofTorch {
 			return 0, fmt.Errorf("it needs %s: want what is part of every glibc", library)
 		}
 		versioned = versioned || ofGlibc
@@ -131,13 +132,36 @@ func (w *wheel) glibc(f *elf.File) (minor int, err error) {
 	needed, err := f.DynamicVersionNeeds()
 	for _, library := range needed {
 		for _, need := range library.Needs {
-			number, ok := strings.CutPrefix(need.Dep, "GLIBC_2.")
-			n, err := strconv.Atoi(strings.SplitN(number, ".", 2)[0])
-			if !ok || err != nil {
-				return 0, fmt.Errorf("it needs %s of %s: want a version like GLIBC_2.17", need.Dep, library.Name)
+			n, err := oldest(need.Dep)
+			if err != nil {
+				return 0, fmt.Errorf("it needs %s of %s: %w", need.Dep, library.Name, err)
 			}
 			minor = max(minor, n)
 		}
 	}
 	return minor, err
+}
+
+// policies are PEP 600's, as auditwheel has them: the newest symbols of libstdc++ on systems with a
+// glibc.
+var policies = []struct{ glibc, glibcxx, cxxabi int }{
+	{17, 19, 7}, {24, 22, 10}, {27, 24, 11}, {31, 28, 12}, {34, 29, 13}, {35, 30, 13}, {39, 33, 15},
+}
+
+// oldest returns the minor version of the oldest glibc 2 whose systems have symbols of a version.
+func oldest(version string) (int, error) {
+	n := 0
+	is := func(format string) bool { _, err := fmt.Sscanf(version+".0", format, &n); return err == nil }
+	switch {
+	case is("GLIBC_2.%d"):
+		return n, nil
+	case is("GCC_3.%d"), is("GCC_4.%d"):
+		return 0, nil
+	}
+	for _, p := range policies {
+		if is("GLIBCXX_3.4.%d") && n <= p.glibcxx || is("CXXABI_1.3.%d") && n <= p.cxxabi {
+			return p.glibc, nil
+		}
+	}
+	return 0, errors.New("want a version like GLIBC_2.17, or of libstdc++ up to GLIBCXX_3.4.33")
 }

@@ -190,3 +190,18 @@ func TestWhatOtherMachinesLackIsRefused(t *testing.T) {
 		t.Error("a file that is not there is taken")
 	}
 }
+
+// The table is auditwheel's.
+func TestTagsAreThoseOfAuditwheel(t *testing.T) {
+	for version, want := range map[string]int{"GLIBC_2.2.5": 2, "GLIBC_2.34": 34, "GCC_3.0": 0, "GLIBCXX_3.4": 17,
+		"GLIBCXX_3.4.19": 17, "GLIBCXX_3.4.22": 24, "GLIBCXX_3.4.30": 35, "CXXABI_1.3": 17, "CXXABI_1.3.9": 24} {
+		if got, err := oldest(version); got != want || err != nil {
+			t.Errorf("%s: glibc 2.%d, %v, want 2.%d", version, got, err, want)
+		}
+	}
+	for _, version := range []string{"GLIBC_PRIVATE", "GLIBCXX_3.4.99", "OPENSSL_1.1"} {
+		if got, err := oldest(version); err == nil {
+			t.Errorf("%s: glibc 2.%d, want an error", version, got)
+		}
+	}
+}

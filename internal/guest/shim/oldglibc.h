@@ -23,3 +23,22 @@ OLD(pthread_setspecific, 2.2.5)
 OLD(pthread_sigmask, 2.2.5)
 #undef OLD
 #endif
+
+/* C++ runs where libstdc++ is older, too, as torch's wheels do: it is one file that is compiled so. */
+#ifdef __cplusplus
+#include <new>
+#undef _GLIBCXX_USE_PTHREAD_COND_CLOCKWAIT /* of glibc 2.30 */
+__asm__(".symver _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE,_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE@GLIBCXX_3.4.11");
+extern "C" {
+__attribute__((visibility("hidden"))) char __libc_single_threaded = 0; /* of glibc 2.32 */
+}
+namespace std {
+__attribute__((visibility("hidden"))) void __throw_bad_array_new_length() { throw bad_array_new_length(); }
+} // namespace std
+#if _GLIBCXX_USE_CXX11_ABI /* stringbuf::str has another name in C++20 */
+#include <string>
+std::string oldStr(const void* buffer) __asm__("_ZNKSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv");
+__attribute__((visibility("hidden"))) std::string newStr(const void* buffer) __asm__("_ZNKRSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv");
+std::string newStr(const void* buffer) { return oldStr(buffer); }
+#endif
+#endif

@@ -1,5 +1,5 @@
-"""How what is in C++ gets compiled: for the torch that is there, when it is first used. It is kept
-in the user's cache, by all that it depends on, for all processes."""
+"""What is in C++, for the torch that is there. The wheel has it for some versions of torch. For others it
+gets compiled when it is first used, and is kept in the user's cache, by all that it depends on."""
 
 from __future__ import annotations
 
@@ -56,14 +56,21 @@ def _load() -> ctypes.PyDLL:
 
 
 @functools.lru_cache(maxsize=None)
-def path() -> str:
-    """Where it is, or will be when it is compiled."""
+def shipped() -> str:
+    """Where the wheel has it, if it does."""
     depends = hashlib.sha256()
     for name in [os.path.join(library, "gompi.h"), *sorted(glob.glob(os.path.join(glob.escape(_src), "*")))]:
         with open(name, "rb") as f:
             depends.update(f.read())
-    depends.update(repr((torch.version.git_version, platform.libc_ver(), _flags())).encode())
-    return os.path.join(_folder(), f"gompi_torch-{version}-torch-{torch.__version__}-{depends.hexdigest()[:12]}.so")
+    depends.update(repr((torch.version.git_version, _flags())).encode())
+    return os.path.join(library, "torch", f"torch-{torch.__version__.split('+')[0]}-{depends.hexdigest()[:12]}.so")
+
+
+def path() -> str:
+    """Where it is, or will be when it is compiled."""
+    if os.path.exists(shipped()):
+        return shipped()
+    return os.path.join(_folder(), f"gompi_torch-{version}-{''.join(platform.libc_ver())}-{os.path.basename(shipped())}")
 
 
 def problem() -> str:
