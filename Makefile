@@ -270,7 +270,7 @@ torch: wheel ## the wheel in the Python environment bin/torch, which has Debian'
 	@GO='$(GO)' PYTHON='$(PYTHON)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
 
 .PHONY: torch2
-torch2: wheel ## the same with the PyTorch of pip, in bin/torch2.15 (TORCH=2.8: that version; ONLY=build: no tests; 6 GB)
+torch2: wheel ## the same with the PyTorch of pip, in bin/torch2.15 (TORCH=2.8: that version; ONLY=build: no tests; QUICK=1: PyTorch's own tests once, not by two names; 6 GB)
 	@GO='$(GO)' ./.ci/torch2 '$(TORCH)' $(ONLY) || [ $$? = 77 ]
 
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
