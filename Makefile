@@ -343,7 +343,8 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 
 uninstall: ## remove from PREFIX what make install puts there, and has put there in earlier versions
-	@cd $(TO)/ && rm -rf bin/gompi* include/gompi.h lib/gompi lib/libgompi* lib/pkgconfig/gompi*.pc share/gompi share/doc/gompi \
+	@cd $(TO)/ 2>/dev/null || exit 0; rm -rf bin/gompirun bin/gompicc bin/gompicxx bin/gompi-bench bin/gompi-topo \
+	  bin/gompi-compare bin/gompi-launchbench bin/gompi-ddpbench include/gompi.h lib/gompi lib/libgompi* lib/pkgconfig/gompi*.pc share/gompi share/doc/gompi \
 	  share/man/man[15]/gompi* share/bash-completion/completions/gompi* share/zsh/site-functions/_gompi* share/fish/vendor_completions.d/gompi*
 
 clean: ## remove bin and dist

@@ -15,7 +15,7 @@ import (
 )
 
 // make install puts files where man, shells and pkg-config look, a Debian package has them, and
-// make uninstall leaves nothing, of earlier versions neither.
+// make uninstall removes them and the files of earlier versions, and no others.
 func TestMakeInstallsAndUninstalls(t *testing.T) {
 	stress.Long(t, "collects licences, for seconds")
 	if _, err := exec.LookPath("make"); err != nil {
@@ -81,15 +81,21 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	if _, err := exec.LookPath("dpkg-deb"); err == nil {
 		debian(t, bin)
 	}
-	for _, earlier := range []string{"lib/libgompi.so", "lib/libgompi-core.so", "include/gompi.h", "lib/pkgconfig/gompi.pc"} {
+	for _, earlier := range []string{"bin/gompi-compare", "lib/libgompi.so", "lib/libgompi-core.so", "include/gompi.h", "lib/pkgconfig/gompi.pc"} {
 		path := filepath.Join(to, "opt", earlier)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if run("uninstall"); len(installed(t, to)) > 0 {
-		t.Errorf("make uninstall leaves %q", installed(t, to))
+	const others = "opt/bin/gompi-someone-elses"
+	if err := os.WriteFile(filepath.Join(to, others), nil, 0o755); err != nil {
+		t.Fatal(err)
 	}
+	if run("uninstall"); !slices.Equal(installed(t, to), []string{others}) {
+		t.Errorf("make uninstall leaves %q, want %s", installed(t, to), others)
+	}
+	os.RemoveAll(to)
+	run("uninstall") // of nothing
 }
 
 // debian makes a package of the files in bin, and checks its content.
