@@ -6,11 +6,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"gompi/mpirun/internal/cmdline"
 )
+
+func TestEachCommandHasItsHelpAndItsFunction(t *testing.T) {
+	var got, want []string
+	for _, c := range cmdline.Commands {
+		want = append(want, c.Name)
+	}
+	for name := range commands {
+		if !strings.HasPrefix(name, "--") { // of processes of jobs
+			got = append(got, name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("commands are %q, their helps' %q", got, want)
+	}
+}
 
 // Another user's gompirun and this one's know nothing of each other's jobs; root sees and ends all.
 func TestJobsAreTheirUsersAndRoots(t *testing.T) {
