@@ -53,13 +53,9 @@ func detach(args []string, quiet bool) int {
 // startDetached returns the id and the file with the output of a job that has started. If it has
 // ended before, startDetached prints what it has printed.
 func startDetached(args []string) (id, log string, status int, err error) {
-	folder, err := monitor.StateFolder()
+	out, err := monitor.NewLog()
 	if err != nil {
 		return "", "", 0, fmt.Errorf("a file for the output: %w", err)
-	}
-	out, err := os.CreateTemp(folder, "starting*.log")
-	if err != nil {
-		return "", "", 0, err
 	}
 	defer out.Close()
 	defer os.Remove(out.Name()) // under this name
@@ -71,7 +67,11 @@ func startDetached(args []string) (id, log string, status int, err error) {
 	cmd.Args[0], cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Args[0], out, out, []*os.File{writer}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, endJob[:]...)
+	for _, sig := range endJob {
+		if !signal.Ignored(sig) { // as nohup has it
+			signal.Notify(signals, sig)
+		}
+	}
 	if err = cmd.Start(); err != nil {
 		return "", "", 0, err
 	}
@@ -83,11 +83,14 @@ func startDetached(args []string) (id, log string, status int, err error) {
 	writer.Close()
 	if id, err = bufio.NewReader(began).ReadString('\n'); err == nil {
 		id = strings.TrimSpace(id)
-		log = filepath.Join(folder, id+".log")
+		log = filepath.Join(filepath.Dir(out.Name()), id+".log")
 		return id, log, 0, os.Rename(out.Name(), log)
 	}
 	cmd.Wait()
 	out.Seek(0, io.SeekStart)
 	_, err = io.Copy(stdio.Stderr, out)
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return "", "", 128 + int(w.Signal()), err
+	}
 	return "", "", cmd.ProcessState.ExitCode(), err
 }

@@ -15,7 +15,8 @@ import (
 // may read: ID.json describes the job, as gompirun ps -json does, and ID.log has its last output.
 const (
 	mostJobs = 100
-	saveTime = time.Second // the end of a job waits no longer for a file system
+	saveTime = time.Second         // the end of a job waits no longer for a file system
+	lostTime = 30 * 24 * time.Hour // after its last line the output of a job without a description is removed
 )
 
 // StateFolder returns the folder of the history, and makes it if its parents allow that: gompi in
@@ -67,11 +68,34 @@ func save(folder string, j Job, output []byte) {
 		put(".log", output)
 		put(".json", text)
 	}
+	prune(folder)
+}
+
+// prune removes all jobs but the latest, and the output of detached jobs that have left no
+// description: their gompirun was killed, or had GOMPI_HISTORY=0.
+func prune(folder string) {
 	all, _ := filepath.Glob(filepath.Join(folder, "*.json")) // sorted by time, as ids are
 	for _, path := range all[:max(0, len(all)-mostJobs)] {
 		os.Remove(path)
 		os.Remove(strings.TrimSuffix(path, ".json") + ".log")
 	}
+	logs, _ := filepath.Glob(filepath.Join(folder, "*.log"))
+	for _, path := range logs {
+		_, described := slices.BinarySearch(all, strings.TrimSuffix(path, ".log")+".json")
+		if info, err := os.Stat(path); !described && err == nil && time.Since(info.ModTime()) > lostTime {
+			os.Remove(path)
+		}
+	}
+}
+
+// NewLog makes a file for the output of a detached job, whose id is yet unknown.
+func NewLog() (*os.File, error) {
+	folder, err := StateFolder()
+	if err != nil {
+		return nil, err
+	}
+	prune(folder)
+	return os.CreateTemp(folder, "starting*.log")
 }
 
 // WithHistory adds to jobs those of this user that are over. The oldest are first.

@@ -2,12 +2,14 @@ package monitor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestATailIsTheLatestOutput(t *testing.T) {
@@ -41,6 +43,12 @@ func TestTheHistoryHasTheLatestJobs(t *testing.T) {
 	if err := os.WriteFile(whole, []byte("all of it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for name, age := range map[string]time.Duration{"001.log": lostTime + time.Hour, "002.log": lostTime - time.Hour} {
+		path, at := filepath.Join(folder, name), time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for n := range mostJobs + 3 {
 		Save(Job{ID: id(n), PID: n + 1, State: Failed, Why: "rank 1", Status: 3}, fmt.Appendf(nil, "output %d", n))
 	}
@@ -59,8 +67,8 @@ func TestTheHistoryHasTheLatestJobs(t *testing.T) {
 		}
 	}
 	files, _ := os.ReadDir(folder)
-	if len(files) != 2*mostJobs {
-		t.Errorf("%d files, want %d", len(files), 2*mostJobs)
+	if len(files) != 2*mostJobs+1 || files[0].Name() != "002.log" {
+		t.Errorf("%d files, want %d for jobs, and the output of one that may run", len(files), 2*mostJobs)
 	}
 	for _, f := range files {
 		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
