@@ -31,7 +31,7 @@ type Writer struct {
 	Ranks  []plan.Label // what patterns expand to, by rank
 	Shown  []int        // local ranks whose output goes to the screen; none: all
 	Files  Files        // for the ranks' output
-	Copy   io.Writer    // gets all that goes to the screens; nil for none
+	Copy   io.Writer    // gets all that goes to the screens, without Colour; nil for none
 	Fail   func(error)  // called once for each screen and file that cannot be written
 
 	// Begun are the files, by path, that this Writer and Writers of earlier runs of the job write.
@@ -146,6 +146,8 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 
 // Terminals' codes (ECMA-48).
 const bold, red, plain = "\x1b[1m", "\x1b[1;31m", "\x1b[0m"
+
+var uncoloured = strings.NewReplacer(bold, "", red, "", plain, "")
 
 // Log queues lines of gompirun's own for stderr. They begin on a line of their own.
 func (o *Writer) Log(lines string) { o.log(lines, bold) }

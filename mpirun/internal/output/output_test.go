@@ -105,6 +105,15 @@ func TestLinesAreNeverMixed(t *testing.T) {
 	}
 }
 
+func TestACopyOfTheScreensHasTheColoursOfRanksAlone(t *testing.T) {
+	var copied strings.Builder
+	_, errs := write(t, true, func(o *Writer) { o.Colour, o.Copy = true, &copied },
+		[]printed{{0, ctl.Stdout, bold + "a"}, {-1, 0, "gompirun: x"}})
+	if errs != bold+"a\n"+bold+"gompirun:"+plain+" x\n" || copied.String() != bold+"a\ngompirun: x\n" {
+		t.Errorf("%q, copied as %q", errs, copied.String())
+	}
+}
+
 func TestTimestampStandsBeforeTheTag(t *testing.T) {
 	out, _ := write(t, false, func(o *Writer) {
 		o.Tag, o.Stamp = true, true

@@ -204,7 +204,11 @@ func (s *sink) put(from source, data []byte) {
 	if data[len(data)-1] != '\n' {
 		s.open = from
 	}
-	if s.of.Copy != nil {
+	switch {
+	case s.of.Copy == nil:
+	case from == (source{}): // gompirun's own, read later by programs, too
+		uncoloured.WriteString(s.of.Copy, string(s.buf))
+	default:
 		s.of.Copy.Write(s.buf)
 	}
 	s.write(s.buf)
