@@ -41,7 +41,7 @@ var raised = []struct {
 	{"core", 267, "launchers that speak PMIx"},
 	{"core", 70, "-race on the buffers of pending requests"},
 	{"launcher", 383, "completions and manual pages out of gompirun, 200 of them from the lab"},
-	{"launcher", 343, "past jobs, and logs"},
+	{"launcher", 348, "past jobs, and logs"},
 	{"launcher", 128, "detached jobs"},
 	{"launcher", 27, "top of programs without gompi"},
 	{"core", 2, "the variable of past jobs"},

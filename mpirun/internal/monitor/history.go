@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,19 +117,23 @@ func (j *Job) Logs(w io.Writer, follow bool) error {
 		return err
 	}
 	conn, _, err := dial(j.Socket, j.User)
-	if err != nil {
-		past := history()
-		if i := slices.IndexFunc(past, func(o Job) bool { return o.ID == j.ID }); i >= 0 {
-			return past[i].Logs(w, follow)
-		}
-		return fmt.Errorf("%s has ended: %w", j.Short(), err)
-	}
-	defer conn.Close()
-	answer, err := begin(conn, map[bool]string{false: "/output", true: "/output/follow"}[follow])
+	var answer io.Reader
 	if err == nil {
-		_, err = io.Copy(w, answer)
+		defer conn.Close()
+		answer, err = begin(conn, map[bool]string{false: "/output", true: "/output/follow"}[follow])
 	}
-	return j.late(err)
+	switch {
+	case err == nil:
+		_, err = io.Copy(w, answer)
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return j.late(err)
+	}
+	past := history()
+	if i := slices.IndexFunc(past, func(o Job) bool { return o.ID == j.ID }); i >= 0 {
+		return past[i].Logs(w, follow)
+	}
+	return fmt.Errorf("%s has ended: %w", j.Short(), err)
 }
 
 // history returns this user's jobs that are over, the oldest first.

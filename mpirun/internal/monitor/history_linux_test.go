@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,6 +131,20 @@ func TestOutputIsFollowed(t *testing.T) {
 	Save(Job{ID: "a1"}, []byte("past"))
 	if err := j.Logs(got, true); err != nil || <-got != "past" {
 		t.Errorf("%v, want the output of a job that has just ended", err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "ending"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // until l is closed
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			conn.Close()
+		}
+	}()
+	j.Socket = l.Addr().String()
+	if err := j.Logs(got, true); err != nil || <-got != "past" {
+		t.Errorf("%v, want the output of a job that ends before it answers", err)
 	}
 }
 
