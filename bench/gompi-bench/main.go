@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"gompi/internal/env"
 	"gompi/internal/version"
 )
 
@@ -50,7 +51,10 @@ func usage() string {
 	return b.String() + "\ngompi-bench COMMAND -h lists the flags.\n"
 }
 
-func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	os.Setenv(env.History, "0") // hundreds of short jobs would displace the user's
+	os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 func dispatch(args []string, stdout, stderr io.Writer) int {
 	name := ""
