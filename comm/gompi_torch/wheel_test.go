@@ -164,6 +164,17 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	}
 }
 
+// Hosts with processors of several kinds may share a home.
+func TestTorchIsCompiledForEachProcessor(t *testing.T) {
+	b := NewBed(t)
+	here := pathOfCompiled(t, b)
+	output, status := b.Run(t, b.Python, "-c", "import platform; platform.machine = lambda: 'other'\n"+
+		"from gompi_torch import _compile; print(_compile.path())")
+	if there := strings.TrimSpace(output); status != 0 || there == here {
+		t.Errorf("status %d, %s on both", status, there)
+	}
+}
+
 // One file serves all versions of Python: it has no symbol of theirs. With torch 1 it has.
 func TestTorchIsCompiledWithoutPython(t *testing.T) {
 	b := NewBed(t)

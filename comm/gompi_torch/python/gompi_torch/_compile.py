@@ -70,7 +70,8 @@ def path() -> str:
     """Where it is, or will be when it is compiled."""
     if os.path.exists(shipped()):
         return shipped()
-    return os.path.join(_folder(), f"gompi_torch-{version}-{''.join(platform.libc_ver())}-{os.path.basename(shipped())}")
+    machine = f"{platform.machine()}-{''.join(platform.libc_ver())}"  # hosts of several kinds may share a home
+    return os.path.join(_folder(), f"gompi_torch-{version}-{machine}-{os.path.basename(shipped())}")
 
 
 def problem() -> str:
