@@ -158,7 +158,7 @@ func TestTorchsStoreEndsWithItsGroup(t *testing.T) {
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
 	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py",
-		"vain.py", "waits.py", "loaders.py", "interrupt.py", "handlers.py", "callbacks.py"} {
+		"gone.py", "vain.py", "waits.py", "loaders.py", "interrupt.py", "handlers.py", "callbacks.py"} {
 		output, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", output, status)
 	}

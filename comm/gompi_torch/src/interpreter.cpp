@@ -112,6 +112,20 @@ int Function::number() const {
 	return static_cast<int>(number);
 }
 
-void raise(const char* why) { its().setString(*its().runtimeError, why); }
+void raise(const std::exception_ptr& error) {
+	// torch's own knows the types of torch's errors in Python, and what its stores in Python raise.
+	using Translate = void (*)(const std::exception_ptr&);
+	static const auto translate = reinterpret_cast<Translate>(dlsym(dlopen("libtorch_python.so", RTLD_LAZY | RTLD_NOLOAD),
+		"_ZN5torch29translate_exception_to_pythonERKNSt15__exception_ptr13exception_ptrE"));
+	if (translate)
+		return translate(error);
+	try {
+		std::rethrow_exception(error);
+	} catch (c10::Error& e) {
+		its().setString(*its().runtimeError, e.what_without_backtrace());
+	} catch (std::exception& e) {
+		its().setString(*its().runtimeError, e.what());
+	}
+}
 
 } // namespace gompi_torch::python

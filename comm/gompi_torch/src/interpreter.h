@@ -78,7 +78,7 @@ private:
 
 	const Object function;
 };
-// Has the caller in Python get a RuntimeError when it goes on.
-void raise(const char* why);
+// Has the caller in Python get the error when it goes on.
+void raise(const std::exception_ptr& error);
 
 } // namespace gompi_torch::python

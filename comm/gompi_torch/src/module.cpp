@@ -98,16 +98,12 @@ thread_local Options mismatch;
 
 // Does something without Python's lock, and has its caller in Python get what it throws.
 template <typename F> auto forPython(F f) -> decltype(f()) {
-	std::string why;
 	try {
 		python::Unlocked unlocked;
 		return f();
-	} catch (c10::Error& e) {
-		why = e.what_without_backtrace();
-	} catch (std::exception& e) {
-		why = e.what();
+	} catch (...) {
+		python::raise(std::current_exception());
 	}
-	python::raise(why.c_str());
 	return decltype(f())();
 }
 

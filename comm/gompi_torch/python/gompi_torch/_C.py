@@ -93,8 +93,12 @@ def _options(fill: Callable[[int], None]) -> Any:
 
 def _address(o: object) -> int:
     """Where the object in C++ is of one that torch has by pybind11: that says so right behind Python's own
-    fields, in all of its versions."""
-    return ctypes.c_void_p.from_address(id(o) + object.__basicsize__).value or 0
+    fields, in all of its versions, and again by its pointer that owns the object."""
+    if type(o).__basicsize__ >= object.__basicsize__ + ctypes.sizeof(c_void_p * 2):
+        there, owned = (c_void_p * 2).from_address(id(o) + object.__basicsize__)
+        if there and there == owned:
+            return there
+    raise RuntimeError(f"gompi_torch: torch {torch.__version__} has {type(o)} in an unknown way: want pybind11's simple layout")
 
 
 def _ms(time: timedelta) -> int:
