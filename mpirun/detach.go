@@ -51,7 +51,7 @@ func detach(args []string, quiet bool) int {
 }
 
 // startDetached returns the id and the file with the output of a job that has started. If it has
-// ended before, startDetached prints what it has printed.
+// ended before, startDetached prints its output.
 func startDetached(args []string) (id, log string, status int, err error) {
 	out, err := monitor.NewLog()
 	if err != nil {

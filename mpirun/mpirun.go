@@ -88,7 +88,7 @@ func Main(args []string) int {
 	return runWords(args, nil)
 }
 
-// runWords does what a command line says. A detached process has began, which is called with the
+// runWords obeys a command line. A detached process has began, which is called with the
 // job's id when its ranks run.
 func runWords(args []string, began func(id string)) int {
 	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(stdio.Stderr, line) })

@@ -165,7 +165,7 @@ func targetsExist(t *testing.T, line string) {
 	}
 }
 
-// A pagesDesk is a folder with what the pages' lines use.
+// A pagesDesk is a folder with all files that the pages' lines use.
 type pagesDesk struct {
 	dir, root string // the checkout is in root
 	mpi       bool   // programs of two MPIs are there, and gompi's libraries for them

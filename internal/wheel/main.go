@@ -61,7 +61,7 @@ func main() {
 	fmt.Println(name)
 }
 
-// pack makes the wheel, with what is in the folders compiled, and returns its path.
+// pack makes the wheel, with the files of the folders compiled, and returns its path.
 func pack(bin, licences, dist string, compiled []string) (string, error) {
 	w := wheel{}
 	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo", "gompicc", "gompicxx"} {

@@ -104,7 +104,7 @@ func TestTheLinesOnFortran(t *testing.T) {
 	}
 }
 
-// sh runs a script in a folder, and returns what it prints.
+// sh runs a script in a folder, and returns its output.
 func sh(t *testing.T, dir, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testLimit) // it compiles

@@ -99,14 +99,14 @@ func NewLog() (*os.File, error) {
 	return os.CreateTemp(folder, "starting*.log")
 }
 
-// WithHistory adds to jobs those of this user that are over. The oldest are first.
+// WithHistory adds this user's jobs that are over to jobs, the oldest first.
 func WithHistory(jobs []Job) []Job {
 	jobs = append(history(), jobs...)
 	slices.SortStableFunc(jobs, func(a, b Job) int { return strings.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(jobs, func(a, b Job) bool { return a.ID == b.ID }) // one that has just ended
 }
 
-// Logs writes the last output of a job, and with follow what comes until its end.
+// Logs writes the last output of a job, and with follow its output until its end.
 func (j *Job) Logs(w io.Writer, follow bool) error {
 	if j.Log != "" {
 		f, err := os.Open(j.Log)

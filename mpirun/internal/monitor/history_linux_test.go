@@ -148,7 +148,7 @@ func TestOutputIsFollowed(t *testing.T) {
 	}
 }
 
-// lines takes what is written in pieces.
+// lines takes writes in pieces.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) {

@@ -85,7 +85,7 @@ func Used(pid int) (cpu time.Duration, resident int64) {
 	return ticks(f, utime) + ticks(f, stime), max(0, pages) * int64(os.Getpagesize())
 }
 
-// UsedByTree is Used for a process and its descendants, also those that it has waited for.
+// UsedByTree is Used for a process and its descendants, reaped ones too.
 func UsedByTree(pid int) (cpu time.Duration, resident int64) {
 	cpu, resident = Used(pid)
 	if f := statOf(dirOf(pid)); len(f) >= statFields {
