@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/hostfile"
+	"gompi/internal/env"
 	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
@@ -194,6 +195,7 @@ func newPagesDesk(t *testing.T, hosts string) *pagesDesk {
 	}
 	t.Setenv("HOME", filepath.Join(d.dir, "home"))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(d.dir, "home/state"))
+	t.Setenv(env.History, "1") // which make test sets to 0
 	for _, allow := range []string{"ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM", "MCA_rmaps_base_oversubscribe"} {
 		t.Setenv("OMPI_"+allow, "1") // of Open MPI's mpirun
 	}
