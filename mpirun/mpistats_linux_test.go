@@ -115,8 +115,8 @@ func TestBytesAreThoseOfTheThreadThatMovesThem(t *testing.T) {
 	}
 }
 
-// Calls of mpi4py are counted at lines of Python, whatever else Python does: its lock is free,
-// wanted by another thread, or taken by an operator meanwhile.
+// Calls of mpi4py are counted and traced at lines of Python, whatever else Python does: its lock is
+// free, wanted by another thread, or taken by an operator meanwhile.
 func TestCallsOfMPI4PyAreCountedAtTheirLines(t *testing.T) {
 	const python, script = "/usr/bin/python3", "testdata/mpi/lines.py"
 	if exec.Command(python, "-c", "import mpi4py").Run() != nil {
@@ -152,5 +152,18 @@ func TestCallsOfMPI4PyAreCountedAtTheirLines(t *testing.T) {
 	})
 	if !ok {
 		t.Errorf("late %v, %s (%s); want rank 1", s.Late, s.Verdict, s.Where)
+	}
+	file := filepath.Join(t.TempDir(), "trace.json")
+	if status, _, errs := runCommand(t, gompirun, "-q", "-np", "2", "-trace", file, python, script); status != 0 {
+		t.Fatalf("-trace: status %d, %s", status, errs)
+	}
+	calls := map[string]int{}
+	for _, e := range readTrace(t, file) {
+		calls[fmt.Sprintf("%s %v", e.Name, e.Args["at"])]++
+	}
+	for _, line := range want {
+		if i := strings.LastIndexByte(line, ' '); fmt.Sprint(calls[line[:i]]) != line[i+1:] {
+			t.Errorf("-trace has %v, want %s", calls, line)
+		}
 	}
 }

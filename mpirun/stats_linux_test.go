@@ -252,6 +252,11 @@ func trace(t *testing.T, want int, args ...string) []traceEvent {
 	if status != want || strings.Contains(errs, "wait  late") {
 		t.Fatalf("gompirun %v: status %d, want %d, and no table:\n%s%s", args, status, want, out, errs)
 	}
+	return readTrace(t, file)
+}
+
+func readTrace(t *testing.T, file string) []traceEvent {
+	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -364,14 +364,19 @@ func TestTorchHangsNameWhoIsMissing(t *testing.T) {
 	}
 }
 
-// -stats counts collectives at the lines of the script that call them.
+// -stats counts collectives at the lines of the script that call them, and -trace has them there.
 func TestTorchCollectivesAreCountedAtTheirLines(t *testing.T) {
 	b := torchBed(t)
 	text, err := os.ReadFile("tests/counted.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, status := b.script(t, 2, []string{"-stats"}, "counted.py")
+	file := filepath.Join(t.TempDir(), "trace.json")
+	output, status := b.script(t, 2, []string{"-stats", "-trace", file}, "counted.py")
+	trace, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
 	for mark, want := range map[string]struct {
 		call  string
 		times int
@@ -380,6 +385,10 @@ func TestTorchCollectivesAreCountedAtTheirLines(t *testing.T) {
 		if at := fmt.Sprintf(`(?m)^%s +tests/counted\.py:%d +%d `, want.call, line, want.times); status != 0 ||
 			!regexp.MustCompile(at).MatchString(output) {
 			t.Errorf("status %d, want 0 and %q:\n%s", status, at, output)
+		}
+		call := regexp.MustCompile(fmt.Sprintf(`"name":"%s"[^}]*"at":"tests/counted\.py:%d"`, want.call, line))
+		if n := len(call.FindAll(trace, -1)); n != want.times {
+			t.Errorf("-trace has %d calls that match %q, want %d:\n%s", n, call, want.times, trace)
 		}
 	}
 }
