@@ -3,12 +3,14 @@ package mpirun
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
 	"gompi/mpirun/internal/proc"
+	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/stdio"
 )
 
@@ -45,7 +47,8 @@ func answered(err error, w io.Writer) bool {
 // newDoctorConfig finds the hosts, as a job does, and the starter of their agents. note logs the
 // interpretation of the lists of hosts.
 func newDoctorConfig(spec *cmdline.Spec, note func(string)) (*doctor.Config, error) {
-	c := &doctor.Config{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}
+	c := &doctor.Config{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit(),
+		Environ: program.ForwardedEnv(os.Environ()), Dir: workingDir()}
 	var err error
 	if spec.PortRange != "" {
 		if c.Ports[0], c.Ports[1], err = env.ParsePorts(spec.PortRange); err != nil {

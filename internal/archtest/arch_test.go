@@ -172,7 +172,7 @@ var rules = []rule{
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program",
 		"mpirun/internal/symbols", "internal/machine"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc",
-		"internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
+		"mpirun/internal/program", "internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal",
 		"mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},

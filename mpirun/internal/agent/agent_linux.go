@@ -330,8 +330,13 @@ func (a *agent) examine(m *ctl.Examine) {
 	}
 	f := a.check.Findings()
 	f.MPI = program.MPINames(program.MPIFolder())
-	f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()
-	a.report(f)
+	a.loop.Aside(func() func() {
+		f.Python = hostinfo.Python(program.Surroundings(m.Env, m.Dir, m.Remote))
+		return func() {
+			f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()
+			a.report(f)
+		}
+	})
 }
 
 // reach tries to reach another host. It blocks the agent, which has no ranks during a checkup.

@@ -16,6 +16,9 @@ type Examine struct {
 	Secret            [32]byte
 	PortLow, PortHigh int    // to listen on, 0 for any
 	Interfaces        string // as for ranks
+	Env               []string
+	Dir               string
+	Remote            bool // Env, Dir and Remote are as for a Launch
 }
 
 func (m *Examine) fields(c *wire.Codec) {
@@ -23,6 +26,9 @@ func (m *Examine) fields(c *wire.Codec) {
 	wire.Int(c, &m.PortLow, 0, math.MaxUint16)
 	wire.Int(c, &m.PortHigh, 0, math.MaxUint16)
 	c.String(&m.Interfaces, MaxText)
+	c.Strings(&m.Env, maxList, maxString)
+	c.String(&m.Dir, MaxText)
+	c.Bools(&m.Remote)
 }
 
 // Unlimited stands for the absence of a limit.
@@ -54,6 +60,15 @@ type Findings struct {
 	// ProfileTrouble is the error of that file, because of which the built-in profile applies.
 	ProfileTrouble string
 	PtraceScope    int // Yama's, if ranks read each other's memory and may not trace all; else 0
+	Python         Python
+}
+
+// A Python is the python3 that ranks run, "" for each package that it lacks.
+type Python struct {
+	Path       string // "" if there is none
+	Version    string // or why it is not known
+	Torch      string
+	GompiTorch string
 }
 
 // An RDMAPort is a port of an InfiniBand or RoCE device, in the kernel's words.
@@ -81,7 +96,8 @@ func (m *Findings) fields(c *wire.Codec) {
 	c.Prose(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
 	c.String(&m.MPI, MaxText)
-	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble} {
+	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble,
+		&m.Python.Path, &m.Python.Version, &m.Python.Torch, &m.Python.GompiTorch} {
 		c.String(s, MaxText)
 	}
 	wire.Int(c, &m.PtraceScope, 0, 9)

@@ -82,7 +82,8 @@ func examples() []Message {
 		&GPUs{Found: []byte("{}"), Visible: "0,1", Limited: true},
 		&Fence{Puts: []string{"key", "value"}},
 		&Fenced{},
-		&Examine{Secret: [32]byte{7}, PortLow: 5000, PortHigh: 5010, Interfaces: "eth0,^docker0"},
+		&Examine{Secret: [32]byte{7}, PortLow: 5000, PortHigh: 5010, Interfaces: "eth0,^docker0",
+			Env: []string{"PATH=/bin"}, Dir: "/home/u", Remote: true},
 		&Findings{
 			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")},
 			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001,
@@ -91,7 +92,7 @@ func examples() []Message {
 			Files: 1024, FilesHard: Unlimited,
 			Processor: "GenuineIntel 6/143", Profile: "shm.read=32k", ProfileFile: "/root/.cache/p",
 			ProfileTrouble: "it is none", PtraceScope: 2,
-			UCX: "/usr/lib/libucp.so.0", MPI: "MPICH",
+			UCX: "/usr/lib/libucp.so.0", MPI: "MPICH", Python: Python{"/usr/bin/python3", "3.11.2", "2.6.0+cpu", "0.1.0"},
 			RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
 		},
 		&Findings{MilliCPUs: Unlimited},

@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"gompi/cudaops/topo"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -38,10 +40,8 @@ const (
 func advise(ps []*host, ports [2]int) []advice {
 	var all []advice
 	ranks := 0
-	for _, p := range ps {
-		if p.findings != nil {
-			ranks += max(p.entry.Slots, len(p.hello.Cores))
-		}
+	for _, p := range examined(ps) {
+		ranks += max(p.entry.Slots, len(p.hello.Cores))
 	}
 	for _, p := range ps {
 		if p.trouble != nil {
@@ -57,7 +57,7 @@ func advise(ps []*host, ports [2]int) []advice {
 		}
 	}
 	all = append(all, ofPairs(ps, ports)...)
-	all = append(all, ofAll(ps)...)
+	all = append(all, ofAll(examined(ps))...)
 	slices.SortStableFunc(all, func(a, b advice) int { // failures come first
 		switch {
 		case a.bad == b.bad:
@@ -256,19 +256,12 @@ func usualRate(ps []*host) float64 {
 	return rates[len(rates)/2]
 }
 
-// ofAll is the advice about hosts that differ, or are the same.
+// ofAll is the advice about hosts, all examined, that differ, or are the same.
 func ofAll(ps []*host) []advice {
 	var all []advice
-	drivers := map[string][]string{}
 	for i, p := range ps {
-		if p.findings == nil {
-			continue
-		}
-		if p.gpus != nil && p.gpus.Driver != "" {
-			drivers[p.gpus.Driver] = append(drivers[p.gpus.Driver], p.entry.Name)
-		}
 		for _, q := range ps[:i] {
-			if q.findings != nil && sameHost(p, q) {
+			if sameHost(p, q) {
 				what := fmt.Sprintf("is the same machine as %s", q.entry.Name)
 				all = append(all, advice{false, p.entry.Name, what,
 					"one line of the hostfile with all its slots lets its ranks share memory"})
@@ -276,13 +269,31 @@ func ofAll(ps []*host) []advice {
 			}
 		}
 	}
-	if len(drivers) > 1 {
-		var parts []string
-		for _, d := range slices.Sorted(maps.Keys(drivers)) {
-			parts = append(parts, fmt.Sprintf("%s on %s", d, strings.Join(drivers[d], ", ")))
-		}
-		all = append(all, advice{false, "GPU drivers", "they differ: " + strings.Join(parts, "; "),
-			"install one version on all, at least the one that your CUDA needs"})
+	const remedy = "install one version on all, where the PATH of gompirun's shell leads"
+	withTorch := slices.DeleteFunc(slices.Clone(ps), func(p *host) bool { return p.findings.Python.Torch == "" })
+	return slices.Concat(all,
+		ofVersions(ps, "GPU drivers", "install one version on all, at least the one that your CUDA needs",
+			func(p *host) string { return cmp.Or(p.gpus, &topo.Host{}).Driver }),
+		ofVersions(ps, "versions of torch", remedy,
+			func(p *host) string { return cmp.Or(p.findings.Python.Torch, "none") }),
+		ofVersions(withTorch, "versions of Python", remedy, func(p *host) string { return p.findings.Python.Version }),
+		ofVersions(withTorch, "versions of gompi_torch", remedy,
+			func(p *host) string { return cmp.Or(p.findings.Python.GompiTorch, "none") }))
+}
+
+// ofVersions is the advice about hosts with different versions of something; "" does not count.
+func ofVersions(ps []*host, what, remedy string, of func(*host) string) []advice {
+	on := map[string][]string{}
+	for _, p := range ps {
+		on[of(p)] = append(on[of(p)], p.entry.Name)
 	}
-	return all
+	delete(on, "")
+	var parts []string
+	for _, version := range slices.Sorted(maps.Keys(on)) {
+		parts = append(parts, fmt.Sprintf("%s on %s", version, strings.Join(on[version], ", ")))
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return []advice{{false, what, "they differ: " + strings.Join(parts, "; "), remedy}}
 }

@@ -41,7 +41,7 @@ func (s *foreignAgent) Wait() string {
 func TestAnAgentOfAnotherVersionIsReported(t *testing.T) {
 	p := host{entry: hostfile.Host{Name: "node1"}}
 	s := &foreignAgent{greeting: strings.Replace(ctl.Magic, "agent", "tribe", 1), killed: make(chan struct{})}
-	p.examine(s, time.Minute, &ctl.Examine{})
+	p.examine(s, time.Minute, ctl.Examine{})
 	for _, want := range []string{"gompi tribe", "gompi agent", "was killed"} {
 		if p.trouble == nil || !strings.Contains(p.trouble.Error(), want) {
 			t.Errorf("%v: want %q in it", p.trouble, want)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type Config struct {
 	Hosts      []hostfile.Host
 	Ports      [2]int // range for ranks to listen on; 0 for any
 	Interfaces string // for ranks to use, in the form of internal/route
+	Environ    []string
+	Dir        string // Environ and Dir are of ranks, as far as hosts have no others
 	Starter    remote.Starter
 	Limit      time.Duration              // for logging in to a host
 	ByHand     func(hostfile.Host) string // command for a user to try a login
@@ -60,7 +63,7 @@ func (c *Config) Run(w io.Writer, width int) bool {
 
 // examine starts an agent on every host and gets its findings.
 func (c *Config) examine() {
-	order := &ctl.Examine{PortLow: c.Ports[0], PortHigh: c.Ports[1], Interfaces: c.Interfaces}
+	order := ctl.Examine{PortLow: c.Ports[0], PortHigh: c.Ports[1], Interfaces: c.Interfaces, Env: c.Environ, Dir: c.Dir}
 	rand.Read(order.Secret[:]) // never fails
 	var all sync.WaitGroup
 	for _, h := range c.Hosts {
@@ -72,6 +75,11 @@ func (c *Config) examine() {
 	for _, p := range c.hosts {
 		p.reached = make([]*ctl.Reached, len(c.hosts))
 	}
+}
+
+// examined returns the hosts with findings.
+func examined(ps []*host) []*host {
+	return slices.DeleteFunc(slices.Clone(ps), func(p *host) bool { return p.findings == nil })
 }
 
 // connect lets each host connect to every other, or, of very many, to the next maxRounds hosts in
@@ -121,7 +129,7 @@ type host struct {
 }
 
 // examine starts an agent and asks for its findings.
-func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
+func (p *host) examine(starter remote.Starter, limit time.Duration, order ctl.Examine) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
 		fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
@@ -138,8 +146,9 @@ func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.E
 		p.trouble = fmt.Errorf("its gompirun is version %q, want %s as here", p.hello.Version, ctl.Version)
 		return
 	}
+	order.Remote = !p.agent.Here()
 	asked := time.Now()
-	p.send(order)
+	p.send(&order)
 	if p.findings, p.trouble = await[*ctl.Findings](p, answerTime); p.trouble != nil {
 		return
 	}

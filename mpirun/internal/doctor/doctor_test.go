@@ -115,6 +115,10 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"drivers", func(ps []*host) {
 			ps[0].gpus, ps[1].gpus = withGPUs(topo.Host{Driver: "535.1"}), withGPUs(topo.Host{Driver: "570.2"})
 		}, false, "GPU drivers", "one version"},
+		{"torch", func(ps []*host) { withTorch(ps)[1].Torch = "2.6.0" }, false, "versions of torch", "one version"},
+		{"torch on some", func(ps []*host) { *withTorch(ps)[1] = ctl.Python{} }, false, "versions of torch", "PATH"},
+		{"Python", func(ps []*host) { withTorch(ps)[1].Version = "3.12.1" }, false, "versions of Python", "PATH"},
+		{"gompi_torch", func(ps []*host) { withTorch(ps)[1].GompiTorch = "" }, false, "versions of gompi_torch", "PATH"},
 		{"no gompi-topo", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) },
 			false, "node1", "put gompi-topo beside"},
 		{"a lost GPU", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) },
@@ -132,6 +136,42 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		if !strings.Contains(b.String(), tt.who+": "+got[0].what) {
 			t.Errorf("%s: not said in\n%s", tt.name, b.String())
 		}
+	}
+}
+
+// withTorch gives hosts the same Python with torch, which it returns.
+func withTorch(ps []*host) []*ctl.Python {
+	var all []*ctl.Python
+	for _, p := range ps {
+		p.findings.Python = ctl.Python{Path: "/v/bin/python3", Version: "3.11.2", Torch: "2.7.1", GompiTorch: "0.1.0"}
+		all = append(all, &p.findings.Python)
+	}
+	return all
+}
+
+func TestPythonsAreListedAndComparedWhereThereIsTorch(t *testing.T) {
+	ps := connected(3)
+	withTorch(ps)
+	ps[1].findings.Python = ctl.Python{Path: "/usr/bin/python3", Version: "3.9.2"}
+	ps[2].findings.Python = ctl.Python{}
+	b := page{width: 120}
+	b.writePythons(ps)
+	want := `
+host   Python  torch  gompi_torch  path
+node0  3.11.2  2.7.1  0.1.0        /v/bin/python3
+node1  3.9.2   -      -            /usr/bin/python3
+node2  -       -      -            -
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+	said := advise(ps, [2]int{})
+	if want := "they differ: 2.7.1 on node0; none on node1, node2"; len(said) != 1 || said[0].what != want {
+		t.Errorf("%+v, want %q", said, want)
+	}
+	ps[0].findings.Python.Torch = ""
+	if said := advise(ps, [2]int{}); len(said) != 0 {
+		t.Errorf("%+v without any torch", said)
 	}
 }
 

@@ -27,6 +27,7 @@ func writeFindings(w io.Writer, width int, ps []*host, advice []advice) {
 	b.writeInterfaces(ps)
 	b.writeRDMA(ps)
 	b.writeProfiles(ps)
+	b.writePythons(ps)
 	b.writePairs(ps)
 	b.WriteString("\n")
 	if len(advice) == 0 {
@@ -117,10 +118,7 @@ func orDash(bytes uint64) string {
 
 func (b *page) writeInterfaces(ps []*host) {
 	lines := [][]string{{"host", "interface", "speed", "MTU", "addresses"}}
-	for _, p := range ps {
-		if p.findings == nil {
-			continue
-		}
+	for _, p := range examined(ps) {
 		for _, i := range p.findings.Interfaces {
 			lines = append(lines, []string{p.entry.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU),
 				strings.Join(i.Addresses, " ")})
@@ -131,10 +129,7 @@ func (b *page) writeInterfaces(ps []*host) {
 
 func (b *page) writeRDMA(ps []*host) {
 	lines := [][]string{{"host", "RDMA port", "state", "link", "rate", "NUMA node", "GID"}}
-	for _, p := range ps {
-		if p.findings == nil {
-			continue
-		}
+	for _, p := range examined(ps) {
 		for _, r := range p.findings.RDMA {
 			domain := "-"
 			if r.Domain >= 0 {
@@ -148,10 +143,20 @@ func (b *page) writeRDMA(ps []*host) {
 
 func (b *page) writeProfiles(ps []*host) {
 	lines := [][]string{{"host", "processor", "profile", "from"}}
-	for _, p := range ps {
-		if f := p.findings; f != nil {
-			lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
-		}
+	for _, p := range examined(ps) {
+		f := p.findings
+		lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
+	}
+	b.section(lines)
+}
+
+// writePythons prints the python3 that ranks run on each host.
+func (b *page) writePythons(ps []*host) {
+	lines := [][]string{{"host", "Python", "torch", "gompi_torch", "path"}}
+	for _, p := range examined(ps) {
+		f := p.findings.Python
+		lines = append(lines, []string{p.entry.Name, cmp.Or(f.Version, "-"), cmp.Or(f.Torch, "-"),
+			cmp.Or(f.GompiTorch, "-"), cmp.Or(f.Path, "-")})
 	}
 	b.section(lines)
 }

@@ -47,26 +47,36 @@ func askTopo() (*topo.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), topoTime)
+	out, err := output(topoTime, nil, "", path)
+	var h *topo.Host
+	if err == nil {
+		h, err = topo.Parse(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+// output returns the output of a program. With its children it is killed after limit.
+func output(limit time.Duration, vars []string, dir, path string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path)
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir = vars, dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	err = proc.Run(cmd)
-	switch {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s: no answer after %v", path, topoTime)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w%s", path, err, lastLine(stderr.String()))
+	err := proc.Run(cmd)
+	if last := lastLine(stderr.String()); err != nil && last != "" {
+		err = fmt.Errorf("%w: %.200s", err, last)
 	}
-	h, err := topo.Parse(out.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer after %v", limit)
 	}
-	return h, nil
+	return out.Bytes(), err
 }
 
 // topoPath returns the gompi-topo beside this gompirun, or the first in PATH.
@@ -84,17 +94,13 @@ func topoPath() (string, error) {
 	return path, nil
 }
 
-// lastLine returns the last line of a program's output, as a suffix to a reason.
+// lastLine returns the last line of a program's output, without control characters.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	last := strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
 	}, lines[len(lines)-1])
-	if last == "" {
-		return ""
-	}
-	return fmt.Sprintf(": %.200s", last)
 }

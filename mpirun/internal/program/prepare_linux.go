@@ -130,21 +130,27 @@ func (p *Preparation) setEnvironment() {
 			p.warn("programs that meet at MASTER_ADDR=%s, as those of torch do, do not find it from here: %v: want an address by which this host reaches that of rank 0 in -master-addr", p.launch.MasterAddr, err)
 		}
 	}
-	p.vars = hostEnv(p.launch.Env, os.Environ(), p.launch.Remote, isDir)
-	if !p.launch.Remote {
-		return
+	p.vars, p.dir = Surroundings(p.launch.Env, p.launch.Dir, p.launch.Remote)
+	starts := func(r ctl.Rank) bool { return p.launch.Programs[r.Program].Wdir == "" }
+	if p.dir != "" && p.dir != p.launch.Dir && slices.ContainsFunc(p.launch.Ranks, starts) {
+		p.warn("there is no directory %s here: its ranks start in %s", p.launch.Dir, p.dir)
 	}
-	p.dir = p.launch.Dir
-	if isDir(p.dir) {
-		return
+}
+
+// Surroundings returns the environment and the working directory of this host's ranks by the
+// launcher's. On the launcher's host the directory is "", the agent's.
+func Surroundings(launched []string, dir string, remote bool) (vars []string, there string) {
+	vars = hostEnv(launched, os.Environ(), remote, isDir)
+	home, _ := EnvValue(vars, "HOME")
+	switch {
+	case !remote:
+		return vars, ""
+	case isDir(dir):
+		return vars, dir
+	case isDir(home):
+		return vars, home
 	}
-	missing := p.dir
-	if p.dir, _ = EnvValue(p.vars, "HOME"); !isDir(p.dir) {
-		p.dir = "/"
-	}
-	if slices.ContainsFunc(p.launch.Ranks, func(r ctl.Rank) bool { return p.launch.Programs[r.Program].Wdir == "" }) {
-		p.warn("there is no directory %s here: its ranks start in %s", missing, p.dir)
-	}
+	return vars, "/"
 }
 
 func (p *Preparation) warn(format string, args ...any) {
