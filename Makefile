@@ -34,8 +34,9 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '$(LDFLAGS) -buildid= "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-# Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
-manual = $(GO) run ./mpirun/internal/manual/share $(1) $(2)
+# Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench
+# that runs here.
+manual = $(if $(GOARCH),true,$(GO) run ./mpirun/internal/manual/share $(1) $(2))
 
 .PHONY: help build run test test-all nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts plots launch launch-hosts ptx gpu dist install uninstall clean
 
@@ -259,7 +260,11 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 wheel: tools libgompi libmpi ## a wheel in dist/ for pip install: gompirun, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
 	@.ci/licences $(BIN)/licences $(GOMPIRUN) ./cudaops/topo/gompi-topo ./comm/gompi_torch/libgompi ./mpi/libmpi
 	@rm -f $(DIST)/gompi-*.whl
-	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
+	@env -u GOARCH CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
+
+.PHONY: wheel-arm64
+wheel-arm64: ## the same for arm64, in dist/arm64, with MPI 5's interface alone (needs gcc-aarch64-linux-gnu)
+	@$(MAKE) wheel GOARCH=arm64 CC=aarch64-linux-gnu-gcc OPENMPI=none MPICH=none BIN=$(BIN)/arm64 DIST=$(DIST)/arm64
 
 .PHONY: wheels
 wheels: wheel ## the same, with gompi_torch compiled for torch 2.6 to 2.15 and the newest, which then needs no compiler (TORCH='2.14 2.15': for those; 6 GB and some minutes for each, one after the other)

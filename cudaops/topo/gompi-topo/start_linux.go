@@ -1,10 +1,9 @@
-//go:build cgo
+//go:build cgo && (amd64 || arm64)
 
 package main
 
 // Since glibc 2.34 programs name a new start function. If the linker wraps that function (make
-// build), this program uses the old start of glibc 2.2.5, in which the program itself calls its
-// constructors.
+// build), this program uses the old start, in which the program itself calls its constructors.
 
 /*
 #cgo LDFLAGS: -Wl,--wrap=__libc_start_main
@@ -14,7 +13,11 @@ typedef int start_main(int, char **, char **);
 typedef void start_init(int, char **, char **);
 typedef void start_fini(void);
 
+#ifdef __aarch64__
+__asm__(".symver old_start,__libc_start_main@GLIBC_2.17");
+#else
 __asm__(".symver old_start,__libc_start_main@GLIBC_2.2.5");
+#endif
 extern int old_start(start_main *, int, char **, start_init *, start_fini *, start_fini *, void *);
 extern start_init *__init_array_start[], *__init_array_end[];
 
