@@ -48,6 +48,7 @@ var raised = []struct {
 	{"launcher", 102, "tables that fit the terminal"},
 	{"launcher", 9, "the page of -stats"},
 	{"launcher", 108, "versions of torch in doctor"},
+	{"C", 4, "the wheel for arm64"},
 	{"C", 93, "gompi_torch's C++ part without symbols of Python, and for old systems"},
 }
 
