@@ -96,3 +96,17 @@ func (g ControlGroup) Number(v2, v1 string) (int64, bool) {
 	n, err := strconv.ParseInt(read(g.Dir, name), 10, 64)
 	return n, err == nil
 }
+
+// Numbers reads a file whose lines begin with a name and its number.
+func Numbers(file string) map[string]int64 {
+	data, _ := os.ReadFile(file)
+	found := map[string]int64{}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) >= 2 {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				found[f[0]] = n
+			}
+		}
+	}
+	return found
+}

@@ -1,10 +1,7 @@
 package seg
 
 import (
-	"os"
 	"path"
-	"strconv"
-	"strings"
 
 	"gompi/internal/machine"
 )
@@ -19,7 +16,7 @@ func MemoryLimit() Limit { return memoryLimit("/") }
 // memoryLimit is MemoryLimit below root, which is / except in tests.
 func memoryLimit(root string) Limit {
 	l := unlimited
-	memory := numbers(path.Join(root, "proc/meminfo")) // in KiB
+	memory := machine.Numbers(path.Join(root, "proc/meminfo")) // in KiB
 	if of, ok := memory["MemTotal:"]; ok {
 		l = Limit{Left: memory["MemAvailable:"] << 10, Of: of << 10, By: "this machine"}
 	}
@@ -36,24 +33,10 @@ func groupLimit(g machine.ControlGroup) Limit {
 	if !ok || !ok2 {
 		return unlimited
 	}
-	stat, total := numbers(path.Join(g.Dir, "memory.stat")), "total_"
+	stat, total := machine.Numbers(path.Join(g.Dir, "memory.stat")), "total_"
 	if g.V2 {
 		total = "" // memory.stat includes the groups below, too
 	}
 	taken -= stat[total+"inactive_file"] + stat[total+"active_file"]
 	return Limit{Left: max(of-max(taken, 0), 0), Of: of, By: "control group " + g.Name}
-}
-
-// numbers reads a file whose lines begin with a name and its number.
-func numbers(file string) map[string]int64 {
-	data, _ := os.ReadFile(file)
-	found := map[string]int64{}
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) >= 2 {
-			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				found[f[0]] = n
-			}
-		}
-	}
-	return found
 }

@@ -20,7 +20,8 @@ import (
 // examine fills in the findings beyond the network.
 func examine(f *ctl.Findings) {
 	f.MilliCPUs = milliCPUs("/")
-	f.Memory, f.MemoryFree = memory(text("/proc/meminfo"))
+	memory := machine.Numbers("/proc/meminfo") // in KiB
+	f.Memory, f.MemoryFree = memory["MemTotal:"]<<10, memory["MemAvailable:"]<<10
 	f.MemoryLimit = memoryLimit("/", f.Memory)
 	var fs unix.Statfs_t
 	if unix.Statfs("/dev/shm", &fs) == nil {
@@ -87,25 +88,6 @@ func milliCPUs(root string) int {
 		return int(1000 * cpus)
 	}
 	return ctl.Unlimited
-}
-
-// memory reads the total and the available memory, in bytes, from /proc/meminfo.
-func memory(meminfo string) (total, free int64) {
-	for line := range strings.Lines(meminfo) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		kb, err := strconv.ParseInt(f[1], 10, 64)
-		switch {
-		case err != nil || kb < 0 || kb > 1<<50:
-		case f[0] == "MemTotal:":
-			total = kb << 10
-		case f[0] == "MemAvailable:":
-			free = kb << 10
-		}
-	}
-	return total, free
 }
 
 // memoryLimit returns the least limit of the control groups, Unlimited if that is not below the

@@ -3,10 +3,10 @@
 package hostinfo
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +33,8 @@ func Host() *ctl.Hello {
 	if admitted, err := sockets.ParseFilter(os.Getenv(env.Iface)); err == nil {
 		h.Addresses, _ = sockets.LocalAddresses(admitted) // a host without any is reached by its name
 	}
-	h.Cores = cores(CPUs(0))
-	h.Numa, h.L3, h.Packages = domains(), grouped(CPUs(0), l3), grouped(CPUs(0), pkg)
+	h.Cores, h.Numa = grouped(CPUs(0), core), domains()
+	h.L3, h.Packages = grouped(CPUs(0), l3), grouped(CPUs(0), pkg)
 	h.Quota = machine.WholeCPUs("/")
 	return h
 }
@@ -63,28 +63,6 @@ func CPUs(pid int) []int {
 	return cpus
 }
 
-// cores groups CPUs by core.
-func cores(cpus []int) [][]int {
-	var found [][]int
-	seen := map[int]bool{}
-	for _, c := range cpus {
-		if seen[c] {
-			continue
-		}
-		core := []int{c}
-		if list, err := os.ReadFile(fmt.Sprintf(sysCPU+"topology/thread_siblings_list", c)); err == nil {
-			siblings := parseCPUs(list)
-			core = slices.DeleteFunc(slices.Clone(cpus),
-				func(o int) bool { return o != c && !slices.Contains(siblings, o) })
-		}
-		for _, o := range core {
-			seen[o] = true
-		}
-		found = append(found, core)
-	}
-	return found
-}
-
 // domains returns the CPUs of each memory domain.
 func domains() [][]int {
 	const dir = "/sys/devices/system/node"
@@ -106,6 +84,12 @@ func domains() [][]int {
 
 // sysCPU has a folder for each CPU.
 const sysCPU = "/sys/devices/system/cpu/cpu%d/"
+
+// core returns the CPUs of a CPU's core, the CPU alone if they are not known.
+func core(cpu int) string {
+	list, _ := os.ReadFile(fmt.Sprintf(sysCPU+"topology/thread_siblings_list", cpu))
+	return cmp.Or(string(list), fmt.Sprint(cpu))
+}
 
 // pkg returns the processor package that a CPU is in, "" if not known.
 func pkg(cpu int) string {
