@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gompi/internal/stress"
-	"gompi/mpirun/internal/proc"
 )
 
 // detaches is a rank's script: it leaves a process that holds none of the rank's output, and says
@@ -49,7 +48,7 @@ func children(t *testing.T, out string) []int {
 func wantAlive(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		if !proc.Lives(pid) {
+		if !lives(pid) {
 			t.Errorf("process %d, which a rank has left, was ended with the job", pid)
 		}
 	}

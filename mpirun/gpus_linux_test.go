@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/cudaops/topo"
+	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -289,6 +290,37 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 	matches(t, "doctor", lines, `^host1 .* 2, driver 570\.86 `, `^host1 +1 +NVIDIA H200 +- .* `+a+` +`,
 		`^host2 +3 +NVIDIA H200 `)
 	b.AwaitEmpty(soon)
+}
+
+// Agents ask gompi-topo for top, again and again, where NVML is, and nowhere else.
+func TestTopShowsTheGPUsOfHosts(t *testing.T) {
+	h, lib, busy := withDevices("a", "", ""), t.TempDir(), 87
+	h.Devices[1].Busy, h.Devices[1].Used, h.Devices[1].Memory = &busy, 40e9, 80e9
+	dir := topoProgram(t, h)
+	top := func(vars ...string) string {
+		status, out, output := onGPUs(t, dir, vars, "-np", "1", "sh", "-c",
+			"gompirun top -once -interval 50ms $GOMPI_JOB_ID; gompirun ps -json $GOMPI_JOB_ID")
+		if status != 0 || !strings.Contains(out, "DOING") || !strings.Contains(out, `"ranks": [`) {
+			t.Errorf("status %d: %s%q", status, out, output)
+		}
+		return out
+	}
+	if hostinfo.Library("libnvidia-ml.so.1") == "" {
+		if out := top(); strings.Contains(out, "NVIDIA") {
+			t.Errorf("without NVML:\n%s", out)
+		}
+	}
+	if err := os.WriteFile(lib+"/libnvidia-ml.so.1", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	vars := "LD_LIBRARY_PATH=" + lib
+	matches(t, "GPUs", strings.Split(top(vars), "\n"), `^HOST +GPU +NAME +BUSY +MEMORY +OF$`,
+		`^localhost +0 +NVIDIA H200 +- +0 B +0 B$`, `^localhost +1 +NVIDIA H200 +87 % +40 GB +80 GB$`,
+		`"busy": 87,$`)
+	dir = topoScript(t, "exit 1\n")
+	if out := top(vars); strings.Contains(out, "NVIDIA") {
+		t.Errorf("of a gompi-topo that fails:\n%s", out)
+	}
 }
 
 // Nodes that are started one by one have each their own variable and number.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"gompi/internal/stress"
-	"gompi/mpirun/internal/proc"
 )
 
 // rounds is how often each kind of sudden death is tried.
@@ -95,12 +94,19 @@ func (l *launched) gone(t *testing.T, how string) {
 	awaitGone(t, how, append(l.below, l.agent))
 }
 
+// lives reports whether a process of this machine has not ended.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}
+
 // awaitGone waits until none of the processes is left.
 func awaitGone(t *testing.T, how string, pids []int) {
 	t.Helper()
 	deadline := time.Now().Add(soon)
 	for _, pid := range pids {
-		for proc.Lives(pid) {
+		for lives(pid) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: process %d is left", how, pid)
 			}
@@ -156,7 +162,7 @@ func TestWhatWasThereBeforeTheJobIsSpared(t *testing.T) {
 		t.Fatalf("gompirun: %v, want status 125 because its agent was killed", err)
 	}
 	pid := atoi(t, strings.TrimSpace(string(out)))
-	if !proc.Lives(pid) {
+	if !lives(pid) {
 		t.Error("a process that was there before was killed")
 	}
 	syscall.Kill(pid, syscall.SIGKILL)

@@ -26,7 +26,6 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/stress"
-	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -356,7 +355,7 @@ func (d *raided) left() (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		if data, _ := os.ReadFile(dir + "/environ"); bytes.Contains(data, []byte(d.mark+"\x00")) &&
-			proc.Lives(atoi(d.t, filepath.Base(dir))) {
+			lives(atoi(d.t, filepath.Base(dir))) {
 			line, _ := os.ReadFile(dir + "/cmdline")
 			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 		}

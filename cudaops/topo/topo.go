@@ -13,7 +13,6 @@ import (
 // A Host describes the GPUs of one host. An unknown field is zero, independently of the others.
 type Host struct {
 	Driver  string   `json:"driver,omitempty"` // version of NVIDIA's kernel driver
-	CUDA    string   `json:"cuda,omitempty"`   // newest CUDA version that the driver supports: 12.4
 	Devices []Device `json:"devices"`          // in the order of their PCI addresses
 	Links   [][]Link `json:"links,omitempty"`  // Links[i][j] is from Devices[i] to Devices[j]; nil: not known
 
@@ -23,17 +22,18 @@ type Host struct {
 
 // A Device is one GPU.
 type Device struct {
-	Index      int     `json:"index"` // nvidia-smi's number, and CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID
-	PCI        string  `json:"pci"`   // address: 0000:1b:00.0
-	UUID       string  `json:"uuid"`
-	Name       string  `json:"name"`
-	Memory     uint64  `json:"memory,omitempty"`     // bytes
-	Capability string  `json:"capability,omitempty"` // of its processors: 9.0
-	Mode       Mode    `json:"mode,omitempty"`
-	NUMA       int     `json:"numa"`           // its memory domain, -1: unknown
-	CPUs       string  `json:"cpus,omitempty"` // nearest processors, as Linux lists them: 0-47,96-143
-	MIG        bool    `json:"mig,omitempty"`  // divided into slices, and only these can be used
-	Slices     []Slice `json:"slices,omitempty"`
+	Index  int     `json:"index"` // nvidia-smi's number, and CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID
+	PCI    string  `json:"pci"`   // address: 0000:1b:00.0
+	UUID   string  `json:"uuid"`
+	Name   string  `json:"name"`
+	Memory uint64  `json:"memory,omitempty"` // bytes
+	Used   uint64  `json:"used,omitempty"`   // bytes of Memory
+	Busy   *int    `json:"busy,omitempty"`   // percent of the time in which it computed, up to a second ago
+	Mode   Mode    `json:"mode,omitempty"`
+	NUMA   int     `json:"numa"`           // its memory domain, -1: unknown
+	CPUs   string  `json:"cpus,omitempty"` // nearest processors, as Linux lists them: 0-47,96-143
+	MIG    bool    `json:"mig,omitempty"`  // divided into slices, and only these can be used
+	Slices []Slice `json:"slices,omitempty"`
 }
 
 // A Slice is one MIG device: a part of a GPU that programs see as a GPU.
@@ -101,12 +101,12 @@ func (h *Host) check() error {
 	if n := len(h.Links); n != 0 && n != len(h.Devices) {
 		return fmt.Errorf("links of %d GPUs: want them of all %d or none", n, len(h.Devices))
 	}
-	texts := append([]string{h.Driver, h.CUDA, h.Trouble}, h.Warnings...)
+	texts := append([]string{h.Driver, h.Trouble}, h.Warnings...)
 	for i, d := range h.Devices {
 		if len(d.Slices) > MaxDevices {
 			return fmt.Errorf("GPU %d: %d slices: want %d or less", d.Index, len(d.Slices), MaxDevices)
 		}
-		texts = append(texts, d.PCI, d.UUID, d.Name, d.Capability, string(d.Mode), d.CPUs)
+		texts = append(texts, d.PCI, d.UUID, d.Name, string(d.Mode), d.CPUs)
 		for _, s := range d.Slices {
 			texts = append(texts, s.UUID, s.Name)
 		}

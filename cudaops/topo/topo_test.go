@@ -12,7 +12,7 @@ import (
 // four is a host of two processors with two GPUs each, the last of which is cut
 // into two slices.
 func four() *Host {
-	h := &Host{Driver: "570.86.15", CUDA: "12.8"}
+	h := &Host{Driver: "570.86.15"}
 	for i := range 4 {
 		h.Devices = append(h.Devices, Device{
 			Index: i, PCI: fmt.Sprintf("0000:%d7:00.0", i), UUID: fmt.Sprintf("GPU-%d%da", i, i), Name: "NVIDIA H200",

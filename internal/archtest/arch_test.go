@@ -157,7 +157,7 @@ var rules = []rule{
 		"mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/inventory", "mpirun/internal/cmdline",
 		"mpirun/internal/ctl",
-		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env"}},
+		"mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "cudaops/topo"}},
 	// not how figures came
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline", "mpirun/internal/cmdline", "mpirun/internal/table"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "mpirun/internal/ctl",
@@ -165,7 +165,8 @@ var rules = []rule{
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/proc", "mpirun/internal/plan",
 		"internal/seg"}},
 	// not the job that answers
-	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "mpirun/internal/table", "internal/sockets", "internal/stats"}},
+	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "mpirun/internal/table", "internal/sockets", "internal/stats",
+		"cudaops/topo"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/plan",
 		"internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"internal/env", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},

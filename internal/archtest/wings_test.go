@@ -47,7 +47,7 @@ var raised = []struct {
 	{"core", 2, "the variable of past jobs"},
 	{"launcher", 102, "tables that fit the terminal"},
 	{"launcher", 9, "the page of -stats"},
-	{"launcher", 108, "versions of torch in doctor"},
+	{"launcher", 110, "versions of torch in doctor, GPUs in top"},
 	{"C", 4, "the wheel for arm64"},
 	{"C", 93, "gompi_torch's C++ part without symbols of Python, and for old systems"},
 }

@@ -45,13 +45,6 @@ func ask(lib nvml.Interface) *topo.Host {
 		s.host.Driver, ret = lib.SystemGetDriverVersion()
 		return ret
 	})
-	s.get("nvmlSystemGetCudaDriverVersion", func() nvml.Return {
-		v, ret := lib.SystemGetCudaDriverVersion()
-		if ret == nvml.SUCCESS {
-			s.host.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
-		}
-		return ret
-	})
 	count, ret := lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		s.host.Trouble = reason(ret)
@@ -140,13 +133,13 @@ func (s *survey) device(d *topo.Device, handle nvml.Device) {
 	})
 	s.get("nvmlDeviceGetMemoryInfo", func() nvml.Return {
 		memory, ret := handle.GetMemoryInfo()
-		d.Memory = memory.Total
+		d.Memory, d.Used = memory.Total, memory.Used
 		return ret
 	})
-	s.get("nvmlDeviceGetCudaComputeCapability", func() nvml.Return {
-		major, minor, ret := handle.GetCudaComputeCapability()
-		if ret == nvml.SUCCESS {
-			d.Capability = fmt.Sprintf("%d.%d", major, minor)
+	s.get("nvmlDeviceGetUtilizationRates", func() nvml.Return {
+		rates, ret := handle.GetUtilizationRates()
+		if busy := int(rates.Gpu); ret == nvml.SUCCESS {
+			d.Busy = &busy
 		}
 		return ret
 	})

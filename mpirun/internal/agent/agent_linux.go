@@ -285,7 +285,7 @@ func (a *agent) follow(m ctl.Message) error {
 		a.terminate(m)
 	case *ctl.FindGPUs:
 		a.loop.Aside(func() func() {
-			found := hostinfo.GPUs()
+			found := hostinfo.GPUs(hostinfo.TopoTime)
 			return func() { a.report(found) }
 		})
 	case *ctl.Examine:
@@ -308,15 +308,21 @@ func (a *agent) answer(m *ctl.Ask) {
 		a.count(now)
 	}
 	others := a.nonGompiRanks(now)
-	if len(others) == 0 {
+	gpus := m.Counts && !a.asksGPUs
+	if len(others) == 0 && !gpus {
 		a.report(now)
 		return
 	}
 	a.looks++
+	a.asksGPUs = a.asksGPUs || gpus
 	a.loop.Aside(func() func() {
 		stall.LookInto(others, !m.Counts)
+		if gpus && hostinfo.Library("libnvidia-ml.so.1") != "" {
+			now.GPUs = hostinfo.GPUs(hostinfo.UseTime).Found
+		}
 		return func() {
 			a.looks--
+			a.asksGPUs = a.asksGPUs && !gpus
 			a.report(now)
 		}
 	})

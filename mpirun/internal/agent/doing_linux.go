@@ -19,6 +19,7 @@ type stallState struct {
 	nextKept   time.Time // when to look at the processes again
 	nextStacks time.Time // the next deadline for a rank to send its stacks
 	looks      int       // answers that wait for background work
+	asksGPUs   bool      // one of them is asking for the GPUs' use, perhaps on a file system that hangs
 }
 
 // doing reads the ranks' current calls from shared memory. The ranks take no part: they may be

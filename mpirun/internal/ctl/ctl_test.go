@@ -45,7 +45,7 @@ func examples() []Message {
 				In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
 			{Rank: 2, Details: "process 77\nwrote",
 				Counts: Counts{Recorded: 1, Stats: true, Total: figures().Sites[0].Counts}},
-		}},
+		}, Counts: true, GPUs: []byte("{}")},
 		&Stalled{On: true, Since: time.Minute},
 		&Stalled{},
 		&Ping{Sent: -1},

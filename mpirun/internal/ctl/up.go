@@ -202,7 +202,8 @@ func (m *Exited) fields(c *wire.Codec) {
 // Doing answers Ask with the calls of a host's ranks that have not ended.
 type Doing struct {
 	Ranks  []RankDoing
-	Counts bool // as in Ask
+	Counts bool   // as in Ask
+	GPUs   []byte // as GPUs.Found, with their use; nil without NVML
 }
 
 // RankDoing is the activity of a rank.
@@ -264,6 +265,7 @@ func (m *Doing) fields(c *wire.Codec) {
 		r.Counts.fields(c)
 	})
 	c.Bools(&m.Counts)
+	c.Bytes(&m.GPUs, maxGPUs)
 }
 
 // Stalled reports that a rank of the host has been in one call for longer than

@@ -30,7 +30,7 @@ func examine(f *ctl.Findings) {
 	_, f.Memlock = limits(unix.RLIMIT_MEMLOCK) // agents raise the limit of their ranks to this
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
 	f.RDMA = rdmaPorts("/sys")
-	f.UCX = library("libucp.so.0")
+	f.UCX = Library("libucp.so.0")
 	profile(f)
 }
 
@@ -105,9 +105,9 @@ func memoryLimit(root string, total int64) int64 {
 	return least
 }
 
-// library returns the path of a shared library, only its name if just the linker's cache has the
+// Library returns the path of a shared library, only its name if just the linker's cache has the
 // library, "" if there is none.
-func library(name string) string {
+func Library(name string) string {
 	dirs := strings.Split(os.Getenv("LD_LIBRARY_PATH"), ":")
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	dirs = append(dirs, "/usr/lib/"+machine+"-linux-gnu", "/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib",

@@ -18,16 +18,21 @@ import (
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/proc"
+	"gompi/mpirun/internal/program"
 )
 
-// topoTime bounds the run of gompi-topo. An idle driver has to wake up, about a second for each
-// GPU. The launcher waits longer than this after another host has failed.
-const topoTime = 10 * time.Second
+const (
+	// TopoTime bounds the run of gompi-topo. An idle driver has to wake up, about a second for each GPU.
+	// The launcher waits longer than this after another host has failed.
+	TopoTime = 10 * time.Second
+	// UseTime is TopoTime for top, which waits for stall.SurveyTime.
+	UseTime = 2 * time.Second
+)
 
-// GPUs returns this host's GPUs: the report of gompi-topo, or else the kernel's list, with the
-// reason.
-func GPUs() *ctl.GPUs {
-	h, err := askTopo()
+// GPUs returns this host's GPUs: the report of gompi-topo within limit, or else the kernel's list,
+// with the reason.
+func GPUs(limit time.Duration) *ctl.GPUs {
+	h, err := askTopo(limit)
 	if err == nil && h.Trouble != "" {
 		err = errors.New(h.Trouble)
 	}
@@ -41,13 +46,13 @@ func GPUs() *ctl.GPUs {
 	return m
 }
 
-// askTopo runs gompi-topo. It blocks for topoTime at most.
-func askTopo() (*topo.Host, error) {
+// askTopo runs gompi-topo. It blocks for limit at most.
+func askTopo(limit time.Duration) (*topo.Host, error) {
 	path, err := topoPath()
 	if err != nil {
 		return nil, err
 	}
-	out, err := output(topoTime, nil, "", path)
+	out, err := output(limit, nil, "", path)
 	var h *topo.Host
 	if err == nil {
 		h, err = topo.Parse(out)
@@ -67,6 +72,7 @@ func output(limit time.Duration, vars []string, dir, path string, args ...string
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
+	(&program.Program{Path: path, Dir: dir}).Touch()
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := proc.Run(cmd)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/cudaops/topo"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/stall"
@@ -86,7 +87,7 @@ func (j *Job) description() monitor.Job {
 		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(),
 		Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
 		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{},
-		Hosts: []string{}, Lines: []string{},
+		Hosts: []string{}, Lines: []string{}, GPUs: map[string][]topo.Device{},
 	}
 	for _, p := range j.spec.Programs {
 		d.Programs = append(d.Programs, strings.Join(p.Argv, " "))
@@ -111,6 +112,9 @@ func (j *Job) describe() {
 	r := &j.questions.round
 	d.Lines = append(d.Lines, j.watch.Lines(r)...)
 	r.Each(func(h stall.Agent, m *ctl.Doing) {
+		if g, err := topo.Parse(m.GPUs); err == nil && g.Trouble == "" && len(g.Devices) > 0 {
+			d.GPUs[h.Name()] = g.Devices
+		}
 		for i := range m.Ranks {
 			rank := j.rank(h.Name(), &m.Ranks[i])
 			d.Ranks, d.Since = append(d.Ranks, rank), max(d.Since, rank.Since)

@@ -31,6 +31,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"gompi/cudaops/topo"
 )
 
 // A State is the state of a job.
@@ -52,26 +54,27 @@ var States = []State{Starting, Running, Stalled, Ending, Silent}
 
 // A Job is a gompirun's description of its job. Times are in seconds.
 type Job struct {
-	ID       string   `json:"id"`               // GOMPI_JOB_ID of its first run
-	Reruns   []string `json:"reruns,omitempty"` // ids of later runs
-	PID      int      `json:"pid"`              // of gompirun
-	User     int      `json:"user"`             // its number
-	Socket   string   `json:"socket"`
-	Begun    float64  `json:"begun"` // since 1970
-	Age      float64  `json:"age"`
-	Restarts int      `json:"restarts"`
-	State    State    `json:"state"`
-	Why      string   `json:"why,omitempty"`    // reason for its end
-	Since    float64  `json:"longest_wait"`     // longest time of a rank in its current call
-	Programs []string `json:"programs"`         // command lines
-	Size     int      `json:"size"`             // ranks, 0 before they are placed
-	Hosts    []string `json:"hosts"`            // hosts with ranks
-	Lines    []string `json:"doing"`            // calls of ranks, as reported on QUIT
-	Ranks    []Rank   `json:"ranks,omitempty"`  // running ranks
-	Counts   bool     `json:"stats"`            // the ranks count their calls
-	Err      string   `json:"error,omitempty"`  // why a silent job does not answer
-	Status   int      `json:"status,omitempty"` // of gompirun that has ended
-	Log      string   `json:"log,omitempty"`    // file with the output of a job that is over
+	ID       string                   `json:"id"`               // GOMPI_JOB_ID of its first run
+	Reruns   []string                 `json:"reruns,omitempty"` // ids of later runs
+	PID      int                      `json:"pid"`              // of gompirun
+	User     int                      `json:"user"`             // its number
+	Socket   string                   `json:"socket"`
+	Begun    float64                  `json:"begun"` // since 1970
+	Age      float64                  `json:"age"`
+	Restarts int                      `json:"restarts"`
+	State    State                    `json:"state"`
+	Why      string                   `json:"why,omitempty"`    // reason for its end
+	Since    float64                  `json:"longest_wait"`     // longest time of a rank in its current call
+	Programs []string                 `json:"programs"`         // command lines
+	Size     int                      `json:"size"`             // ranks, 0 before they are placed
+	Hosts    []string                 `json:"hosts"`            // hosts with ranks
+	Lines    []string                 `json:"doing"`            // calls of ranks, as reported on QUIT
+	Ranks    []Rank                   `json:"ranks,omitempty"`  // running ranks
+	Counts   bool                     `json:"stats"`            // the ranks count their calls
+	GPUs     map[string][]topo.Device `json:"gpus,omitempty"`   // of hosts with NVML
+	Err      string                   `json:"error,omitempty"`  // why a silent job does not answer
+	Status   int                      `json:"status,omitempty"` // of gompirun that has ended
+	Log      string                   `json:"log,omitempty"`    // file with the output of a job that is over
 }
 
 // A Rank is one running rank.

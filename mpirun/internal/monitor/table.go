@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +107,26 @@ func Top(j, before *Job, width int) string {
 		text = append(text, table.Lay([][]string{{
 			"(calls are collectives; gompirun -stats counts all calls, their bytes and the time in them)"}}, width)...)
 	}
+	if gpus := gpuRows(j); len(gpus) > 1 {
+		text = append(text, table.Lay(gpus, width)...)
+	}
 	return strings.Join(text, "")
+}
+
+// gpuRows shows the GPUs of the job's hosts.
+func gpuRows(j *Job) [][]string {
+	rows := [][]string{{"HOST", "GPU", "NAME", "BUSY", "MEMORY", "OF"}}
+	for _, host := range slices.Sorted(maps.Keys(j.GPUs)) {
+		for _, d := range j.GPUs[host] {
+			busy := "-"
+			if d.Busy != nil {
+				busy = fmt.Sprintf("%d %%", *d.Busy)
+			}
+			rows = append(rows, []string{Plain(host), fmt.Sprint(d.Index), Plain(d.Name), busy,
+				report.Amount(float64(d.Used)), report.Amount(float64(d.Memory))})
+		}
+	}
+	return rows
 }
 
 // row shows a rank.

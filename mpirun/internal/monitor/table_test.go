@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"gompi/cudaops/topo"
 	"gompi/mpirun/internal/table"
 )
 
@@ -60,6 +61,20 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	}
 	if strings.Contains(Top(&j, nil, 100), "%") {
 		t.Error("rates are made of one look")
+	}
+}
+
+func TestTopShowsGPUsByHost(t *testing.T) {
+	busy := 0
+	j := Job{ID: "x", Age: 1, Size: 1, State: Running, Ranks: []Rank{{Host: "b", PID: 1}},
+		GPUs: map[string][]topo.Device{"b": {{Index: 3, Name: "H200\x1b", Memory: 141e9, Used: 70.5e9, Busy: &busy}},
+			"a": {{Name: "L4"}}}}
+	want := `HOST  GPU  NAME   BUSY  MEMORY   OF
+a     0    L4     -     0 B      0 B
+b     3    H200?  0 %   70.5 GB  141 GB
+`
+	if got := Top(&j, nil, 100); !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant at its end\n%s", got, want)
 	}
 }
 

@@ -92,12 +92,6 @@ func Below(spare func(pid int) bool) ([]Process, error) {
 	return found, nil
 }
 
-// Lives reports whether a process of this machine, descendant or not, has not ended.
-func Lives(pid int) bool {
-	p, ok := find(pid, dirOf(pid))
-	return ok && !p.Zombie
-}
-
 // find returns the kernel's description of a process, whose folder in /proc is dir, false after
 // its end.
 func find(pid int, dir string) (Process, bool) {
