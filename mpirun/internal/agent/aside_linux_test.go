@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +28,7 @@ import (
 type looped struct {
 	*testing.T
 	*agent
-	turning atomic.Bool // the loop does not wait for events
+	turn sync.Mutex // held while the loop does not wait for events
 }
 
 func newLooped(t *testing.T) *looped {
@@ -65,10 +65,10 @@ func (l *looped) until(what string, holds func() bool) {
 		if err != nil {
 			l.Fatal(err)
 		}
-		l.turning.Store(true)
+		l.turn.Lock()
 		l.loop.Handle(events)
 		l.tick(time.Now())
-		l.turning.Store(false)
+		l.turn.Unlock()
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *looped) until(what string, holds func() bool) {
 // that does not answer: a lease keeps it.
 type hungFile struct {
 	path     string
-	opened   chan bool     // whether the loop was waiting for events when somebody wanted to open it
+	opened   chan bool     // whether the loop went on when somebody wanted to open it
 	released chan struct{} // closed by the test
 }
 
@@ -105,9 +105,12 @@ func newHungFile(l *looped) *hungFile {
 	}
 	go func() { // until it is released
 		<-wanted
-		waits := !l.turning.Load()
-		h.opened <- waits
-		if waits {
+		begun := time.Now()
+		l.turn.Lock() // a loop that waits for the file does so until the kernel breaks the lease, for 45 s
+		l.turn.Unlock()
+		goesOn := time.Since(begun) < 20*time.Second
+		h.opened <- goesOn
+		if goesOn {
 			<-h.released
 		}
 		unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
@@ -118,16 +121,16 @@ func newHungFile(l *looped) *hungFile {
 // wait runs the loop until somebody wants to open the file.
 func (h *hungFile) wait(l *looped) {
 	l.Helper()
-	waits := false
+	goesOn := false
 	l.until("the program is opened", func() bool {
 		select {
-		case waits = <-h.opened:
+		case goesOn = <-h.opened:
 			return true
 		default:
 			return false
 		}
 	})
-	if !waits {
+	if !goesOn {
 		l.Fatal("the loop waits for the program's file")
 	}
 }
@@ -212,6 +215,28 @@ func TestAnOrderThatMakesNoSenseFails(t *testing.T) {
 			t.Errorf("%s: %+v, want that rank %d failed", what, f, want)
 		}
 	}
+}
+
+// A gompi-topo on a file system that hangs delays one answer to top, and no other.
+func TestAnswersDoNotWaitForAGompiTopoThatHangs(t *testing.T) {
+	l, dir := newLooped(t), t.TempDir()
+	h := newHungFile(l)
+	if err := os.Symlink(h.path, filepath.Join(dir, "gompi-topo")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "libnvidia-ml.so.1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	t.Setenv("LD_LIBRARY_PATH", dir)
+	l.answer(&ctl.Ask{Counts: true})
+	<-h.opened // in the background, for the loop has not run since
+	l.answer(&ctl.Ask{Counts: true})
+	if has[*ctl.Doing](l) == nil {
+		t.Error("the second is not answered at once")
+	}
+	close(h.released)
+	l.until("the first is answered", func() bool { return l.looks == 0 && !l.asksGPUs })
 }
 
 // An agent continues while py-spy looks at a rank, and the rank lives until it has looked.
