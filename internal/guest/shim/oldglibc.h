@@ -39,6 +39,18 @@ __attribute__((visibility("hidden"))) char __libc_single_threaded = 0; /* of gli
 namespace std {
 __attribute__((visibility("hidden"))) void __throw_bad_array_new_length() { throw bad_array_new_length(); }
 } // namespace std
+#ifdef __x86_64__ /* of g++ 11: a copy that nothing destroys adds a reference */
+__asm__(".symver oldCopy,_ZNSt15__exception_ptr13exception_ptrC1ERKS0_@CXXABI_1.3.3");
+__asm__(".symver oldDestroy,_ZNSt15__exception_ptr13exception_ptrD1Ev@CXXABI_1.3.3");
+extern "C" {
+void oldCopy(void* copy, const void* of);
+void oldDestroy(void* pointer);
+__attribute__((visibility("hidden"))) void addReference(void* pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
+void addReference(void* pointer) { void* copy; oldCopy(&copy, pointer); }
+__attribute__((visibility("hidden"))) void release(void* pointer) __asm__("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+void release(void* pointer) { oldDestroy(pointer); }
+}
+#endif
 #if _GLIBCXX_USE_CXX11_ABI /* stringbuf::str has another name in C++20 */
 #include <string>
 std::string oldStr(const void* buffer) __asm__("_ZNKSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv");
