@@ -51,6 +51,8 @@ var raised = []struct {
 	{"C", 4, "the wheel for arm64"},
 	{"C", 12, "gompi_torch's C++ part for torch 2.6 on old systems"},
 	{"C", 93, "gompi_torch's C++ part without symbols of Python, and for old systems"},
+	{"C", 40, "the record of a crash"},
+	{"launcher", 92, "a crash's frames in C, C++ and Fortran"},
 }
 
 // mostInAPackage is how many lines a package may have, of the kind that budgets count.

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,11 +19,13 @@ static int running; /* between these two, and while a session is open */
 static int ran;     /* it was once */
 static pthread_t first_thread;
 
-/* out_of_turn ends the process: there is no communicator yet, or none any more, whose error handler
+/* gompi_end ends the process: there is no communicator yet, or none any more, whose error handler
  * could be called. */
-static void out_of_turn(const char *name, const char *when)
+void gompi_end(const char *why, ...)
 {
-	fprintf(stderr, "gompi: %s was called %s\n", name, when);
+	va_list args;
+	va_start(args, why);
+	vfprintf(stderr, why, args);
 	fflush(NULL);
 	_exit(1);
 }
@@ -36,10 +39,8 @@ static void fill_core(void *lib, const char *path, const char *face)
 	if (fill && fill(&gompi_core, GOMPI_SHARED_NUMBER) == GOMPI_SHARED_NUMBER)
 		return;
 	char real[PATH_MAX];
-	fprintf(stderr, "gompi: %s and %s are of different builds of gompi: install both of one build, or type make libmpi\n", face,
-	        realpath(path, real) ? real : path);
-	fflush(NULL);
-	_exit(1);
+	gompi_end("gompi: %s and %s are of different builds of gompi: install both of one build, or type make libmpi\n", face,
+	          realpath(path, real) ? real : path);
 }
 
 /* open_core finds libgompi-mpi.so one folder above this library. */
@@ -48,22 +49,15 @@ static void open_core(void)
 	char face[PATH_MAX], path[PATH_MAX + 32];
 	Dl_info self;
 	char *slash;
-	if (!dladdr((void *)open_core, &self) || !realpath(self.dli_fname, face) || !(slash = strrchr(face, '/'))) {
-		fprintf(stderr, "gompi: cannot find the folder of libmpi.so\n");
-		_exit(1);
-	}
+	if (!dladdr((void *)open_core, &self) || !realpath(self.dli_fname, face) || !(slash = strrchr(face, '/')))
+		gompi_end("gompi: cannot find the folder of libmpi.so\n");
 	snprintf(path, sizeof path, "%.*s/../libgompi-mpi.so", (int)(slash - face), face);
 	char room[200];
-	if (gompi_no_room(room, sizeof room)) {
-		fprintf(stderr, "gompi: MPI_Init: %s\n", room);
-		fflush(NULL);
-		_exit(1);
-	}
+	if (gompi_no_room(room, sizeof room))
+		gompi_end("gompi: MPI_Init: %s\n", room);
 	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!lib) {
-		fprintf(stderr, "gompi: %s\n", dlerror());
-		_exit(1);
-	}
+	if (!lib)
+		gompi_end("gompi: %s\n", dlerror());
 	fill_core(lib, path, face);
 }
 
@@ -144,8 +138,8 @@ __attribute__((noinline)) int gompi_call(int function, gompi_word *arguments)
 {
 	int error;
 	if (__builtin_expect(!running, 0))
-		out_of_turn("a function of MPI",
-		            state == OVER ? "after MPI_Finalize" : ran ? "when no session was open" : "before MPI_Init");
+		gompi_end("gompi: a function of MPI was called %s\n",
+		          state == OVER ? "after MPI_Finalize" : ran ? "when no session was open" : "before MPI_Init");
 	gompi_short_abandon();
 	IN_GO(error = gompi_core.call(function, arguments));
 	return gompi_ended(error);
@@ -170,9 +164,7 @@ int gompi_missing_on(const char *name, gompi_word comm)
 {
 	if (running)
 		return gompi_ended(gompi_core.unsupported((int32_t)comm, name));
-	fprintf(stderr, "gompi: %s is not implemented by gompi\n", name);
-	fflush(NULL);
-	_exit(1);
+	gompi_end("gompi: %s is not implemented by gompi\n", name);
 }
 
 /* gompi_clear_stack clears what Go's callers have left on the stack. xdsyevr and xssyevr of ScaLAPACK's
@@ -192,10 +184,8 @@ int gompi_length(int what, MPI_Comm comm)
 void *gompi_array(void *few, int room, size_t size, int n)
 {
 	void *p = n <= room ? few : malloc(n * size);
-	if (!p) {
-		fprintf(stderr, "gompi: no memory for %d handles\n", n);
-		abort();
-	}
+	if (!p)
+		gompi_end("gompi: no memory for %d handles\n", n);
 	return p;
 }
 
@@ -204,7 +194,7 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	(void)argc, (void)argv, (void)required;
 	if (state != FRESH)
-		out_of_turn("MPI_Init", "a second time");
+		gompi_end("gompi: MPI_Init was called a second time\n");
 	gompi_start();
 	first_thread = pthread_self();
 	if (gompi_core.init())
@@ -228,7 +218,7 @@ GOMPI_ALIAS(Finalize)
 int PMPI_Finalize(void)
 {
 	if (state != RUNNING)
-		out_of_turn("MPI_Finalize", state == FRESH ? "before MPI_Init" : "a second time");
+		gompi_end("gompi: MPI_Finalize was called %s\n", state == FRESH ? "before MPI_Init" : "a second time");
 	COUNTED("MPI_Finalize");
 	gompi_lease = NULL;
 	int error;

@@ -206,6 +206,7 @@ void gompi_clear_stack(void);
 int gompi_null(int function, gompi_word object, const char *name); /* the argument that stores is NULL */
 int gompi_missing(const char *name);
 int gompi_missing_on(const char *name, gompi_word comm);
+__attribute__((noreturn, format(printf, 1, 2))) void gompi_end(const char *why, ...);
 void gompi_fill_face(struct gompi_face *face); /* callbacks.c */
 
 /* An error handler of the program is called when the core has returned: it may throw an exception or

@@ -65,10 +65,10 @@ gompi_handle gompi_handle_of(int kind, int id)
 	GOMPI_ALIAS(name##_f2c) \
 	GOMPI_ALIAS(name##_toint) \
 	GOMPI_ALIAS(name##_fromint) \
-	MPI_Fint (PMPI_##name##_c2f)(type h) { return h; } \
-	type (PMPI_##name##_f2c)(MPI_Fint number) { return number; } \
-	int PMPI_##name##_toint(type h) { return h; } \
-	type PMPI_##name##_fromint(int number) { return number; }
+	MPI_Fint (PMPI_##name##_c2f)(type h) { return (MPI_Fint)(intptr_t)h; } \
+	type (PMPI_##name##_f2c)(MPI_Fint number) { return (type)(intptr_t)number; } \
+	int PMPI_##name##_toint(type h) { return (int)(intptr_t)h; } \
+	type PMPI_##name##_fromint(int number) { return (type)(intptr_t)number; }
 NUMBERS(Comm, MPI_Comm)
 NUMBERS(Type, MPI_Datatype)
 NUMBERS(Op, MPI_Op)
@@ -79,14 +79,5 @@ NUMBERS(Info, MPI_Info)
 NUMBERS(Message, MPI_Message)
 NUMBERS(Session, MPI_Session)
 NUMBERS(Win, MPI_Win)
-
-/* A file is a pointer, which leads nowhere: the null one is 0. */
-GOMPI_ALIAS(File_c2f)
-GOMPI_ALIAS(File_f2c)
-GOMPI_ALIAS(File_toint)
-GOMPI_ALIAS(File_fromint)
-MPI_Fint PMPI_File_c2f(MPI_File h) { return (MPI_Fint)(intptr_t)h; }
-MPI_File PMPI_File_f2c(MPI_Fint number) { return (MPI_File)(intptr_t)number; }
-int PMPI_File_toint(MPI_File h) { return PMPI_File_c2f(h); }
-MPI_File PMPI_File_fromint(int number) { return PMPI_File_f2c(number); }
+NUMBERS(File, MPI_File) /* a pointer, which leads nowhere: the null one is 0 */
 #endif

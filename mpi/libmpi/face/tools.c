@@ -128,26 +128,19 @@ static int each(MPI_T_pvar_session s, MPI_T_pvar_handle h, void (*act)(struct ha
 	return MPI_SUCCESS;
 }
 
-static int read_value(MPI_T_pvar_session s, MPI_T_pvar_handle h, void *buf, bool resets)
+/* exchange stores the value in old, and then sets it to new, unless these are NULL. */
+static int exchange(MPI_T_pvar_session s, MPI_T_pvar_handle h, void *old, const void *new)
 {
 	struct handle **place = handle_place(s, h);
 	if (!place)
 		return session_place(s) ? MPI_T_ERR_INVALID_HANDLE : MPI_T_ERR_INVALID_SESSION;
 	uint64_t now = total(*place), n = value(*place, now);
-	memcpy(buf, &n, sizeof n);
-	if (resets)
-		set(*place, 0, now);
-	return MPI_SUCCESS;
-}
-
-static int write_value(MPI_T_pvar_session s, MPI_T_pvar_handle h, const void *buf)
-{
-	struct handle **place = handle_place(s, h);
-	if (!place)
-		return session_place(s) ? MPI_T_ERR_INVALID_HANDLE : MPI_T_ERR_INVALID_SESSION;
-	uint64_t n;
-	memcpy(&n, buf, sizeof n);
-	set(*place, n, total(*place));
+	if (old)
+		memcpy(old, &n, sizeof n);
+	if (new) {
+		memcpy(&n, new, sizeof n);
+		set(*place, n, now);
+	}
 	return MPI_SUCCESS;
 }
 
@@ -284,9 +277,9 @@ DO(pvar_handle_free, free_handle(s, h), MPI_T_pvar_session s, MPI_T_pvar_handle 
 DO(pvar_start, each(s, h, start), MPI_T_pvar_session s, MPI_T_pvar_handle h)
 DO(pvar_stop, each(s, h, stop), MPI_T_pvar_session s, MPI_T_pvar_handle h)
 DO(pvar_reset, each(s, h, reset), MPI_T_pvar_session s, MPI_T_pvar_handle h)
-DO(pvar_read, read_value(s, h, buf, false), MPI_T_pvar_session s, MPI_T_pvar_handle h, void *buf)
-DO(pvar_readreset, read_value(s, h, buf, true), MPI_T_pvar_session s, MPI_T_pvar_handle h, void *buf)
-DO(pvar_write, write_value(s, h, buf), MPI_T_pvar_session s, MPI_T_pvar_handle h, const void *buf)
+DO(pvar_read, exchange(s, h, buf, NULL), MPI_T_pvar_session s, MPI_T_pvar_handle h, void *buf)
+DO(pvar_readreset, exchange(s, h, buf, &(uint64_t){0}), MPI_T_pvar_session s, MPI_T_pvar_handle h, void *buf)
+DO(pvar_write, exchange(s, h, NULL, buf), MPI_T_pvar_session s, MPI_T_pvar_handle h, const void *buf)
 
 /* Of some things there are a number that does not change, mostly none. */
 #define NUMBER(name, number) GOMPI_ALIAS(T_##name) int PMPI_T_##name(int *n) { return *n = (number), answer(MPI_SUCCESS); }

@@ -86,8 +86,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.closeInput(p)
 		a.consumed()
 	}
-	failed := !ws.Exited() || ws.ExitStatus() != 0
-	a.output.Drain(p.output, failed)
+	a.output.Drain(p.output, !ws.Exited() || ws.ExitStatus() != 0)
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10,
@@ -108,36 +107,67 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
-	a.addRecord(p, m)
+	first := !a.end.failed && !a.end.ordered
+	crash := a.addRecord(p, m)
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
-	if !a.launch.Recover || !dead || a.end.ordered {
-		a.end.failed = a.end.failed || dead && !a.launch.Recover
-		a.reportEnd(p, m)
+	a.end.failed = a.end.failed || dead && !a.launch.Recover
+	if crash == "" || !first {
+		a.exitedAs(p, m, dead)
 		return
 	}
-	a.endGroup(p, func() {
-		a.lostRank(p)
-		a.reportEnd(p, m)
+	a.looks++
+	a.loop.Aside(func() func() {
+		m.Frames = proc.CrashFrames(crash)
+		return func() {
+			a.looks--
+			a.exitedAs(p, m, dead)
+		}
 	})
 }
 
-// addRecord adds the rank's own record of its failure to m. The record's time counts as the time of
-// the failure: the rank may end long after it, and other ranks fail because of it meanwhile.
-func (a *agent) addRecord(p *process, m *ctl.Exited) {
+// exitedAs reports a rank's end, described by m. If the job survives a death, the rest of the dead
+// rank's process group is killed first: a wrapper's child must not continue as the dead rank, nor
+// touch shared memory once the others know of the death. So exitedAs waits until the kernel has
+// ended the killed processes, but not for long: killed processes run no more, and their memory may
+// take long to free.
+func (a *agent) exitedAs(p *process, m *ctl.Exited, dead bool) {
+	if !a.launch.Recover || !dead || a.end.ordered {
+		a.reportEnd(p, m)
+		return
+	}
+	then := func() {
+		a.lostRank(p)
+		a.reportEnd(p, m)
+	}
+	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
+		then() // the group is empty
+		return
+	}
+	a.loop.Aside(func() func() {
+		proc.AwaitGroup(p.pid, groupEndTime)
+		return then
+	})
+}
+
+// addRecord adds the rank's own record of its failure to m, or returns a crash's in C. The
+// record's time counts as the time of the failure: the rank may end long after it, and other ranks
+// fail because of it meanwhile.
+func (a *agent) addRecord(p *process, m *ctl.Exited) (crash string) {
 	r, ok := a.records.Take(p.index)
 	if m.Code == 0 && m.Signal == 0 {
 		if m.Joined && !m.Closed && !m.PMI {
 			m.Recorded = a.segment.CannotLeave(p.local())
 		}
-		return
+		return ""
 	}
-	if !ok {
-		return
+	if !ok || r.Message == "" {
+		return r.Stack
 	}
 	m.Recorded, m.Time = r.Message, min(m.Time, r.Before)
 	if !r.IsIn(m.Tail) {
 		m.Tail = pipes.Tail([]byte(r.Stack))
 	}
+	return ""
 }
 
 // reportEnd notifies the other ranks and the launcher that a rank has ended.
@@ -160,21 +190,6 @@ func (a *agent) learnOfFailure() {
 	for _, p := range a.ranks {
 		p.unaware = !p.ended && proc.HasEnded(p.pid)
 	}
-}
-
-// endGroup kills the rest of a dead rank's process group, and then calls then. A wrapper's child
-// must not continue as the dead rank, nor touch shared memory once the others know of the death.
-// So endGroup waits until the kernel has ended the killed processes, but not for long: killed
-// processes run no more, and their memory may take long to free.
-func (a *agent) endGroup(p *process, then func()) {
-	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
-		then() // the group is empty
-		return
-	}
-	a.loop.Aside(func() func() {
-		proc.AwaitGroup(p.pid, groupEndTime)
-		return then
-	})
 }
 
 // failedAt returns the time of p's failure, on the clock of seg.Now. now is the end of its

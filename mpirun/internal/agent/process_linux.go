@@ -88,16 +88,7 @@ func (e *ends) close() {
 
 // connect makes and watches the pipes and the socket of p, and puts the welcome into the socket
 // for the rank to read.
-func (a *agent) connect(p *process) (ends, error) {
-	e := ends{-1, -1, -1, -1, -1}
-	err := a.makeEnds(p, &e)
-	if err != nil {
-		e.close()
-	}
-	return e, err
-}
-
-func (a *agent) makeEnds(p *process, e *ends) error {
+func (a *agent) connect(p *process, e *ends) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("socketpair: %w", err)
@@ -131,11 +122,11 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 
 // spawn starts p's process, bound to its CPUs, with the timer slack of this host's ranks.
 func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
-	e, err := a.connect(p)
-	if err != nil {
+	e := ends{-1, -1, -1, -1, -1}
+	defer e.close()
+	if err := a.connect(p, &e); err != nil {
 		return err
 	}
-	defer e.close()
 	if err := a.affinity.Bind(p.CPUs); err != nil {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}

@@ -29,8 +29,8 @@ func TestTheEndOfARankHasItsRecord(t *testing.T) {
 			}
 			now := time.Now().Add(time.Second).UnixNano()
 			m.Time = now
-			a.addRecord(p, &m)
-			if m.Recorded != tt.recorded || string(m.Tail) != tt.tail || (m.Time < now) != (tt.recorded != "") {
+			crash := a.addRecord(p, &m)
+			if crash != "" || m.Recorded != tt.recorded || string(m.Tail) != tt.tail || (m.Time < now) != (tt.recorded != "") {
 				t.Errorf("%+v, want %q, %q, and the time of the record", m, tt.recorded, tt.tail)
 			}
 			if _, err := os.Lstat(a.records.File(p.index)); err == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number, one digit, is raised when a message changes.
-const Magic = "\x00gompi agent D\n"
+const Magic = "\x00gompi agent E\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same version.
 const Version = version.Number

@@ -184,6 +184,7 @@ type Exited struct {
 	// Recorded is the rank's own record of its failure, at Time, or, after status 0, the reason why
 	// it could not leave the job: one line, "" for nothing.
 	Recorded string
+	Frames   string // of its crash in C, innermost first, a line each; "" if unknown
 }
 
 func (m *Exited) fields(c *wire.Codec) {
@@ -197,6 +198,7 @@ func (m *Exited) fields(c *wire.Codec) {
 	c.Bytes(&m.Tail, MaxText)
 	c.Prose(&m.Recorded, MaxText)
 	c.Prose(&m.CoreFile, MaxText)
+	c.Prose(&m.Frames, MaxText)
 }
 
 // Doing answers Ask with the calls of a host's ranks that have not ended.

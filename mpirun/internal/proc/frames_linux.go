@@ -34,14 +34,32 @@ func Frames(pid int) string {
 	if err == nil {
 		return framesOf(ctx, gdb, pid)
 	}
-	var found bytes.Buffer
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = []string{os.Args[0], WalkFlag, strconv.Itoa(pid)}
-	cmd.Stdout = &found
-	if Run(cmd) != nil || found.Len() == 0 {
+	found := walked(ctx, "", strconv.Itoa(pid))
+	if found == "" {
 		return "where in the program: install gdb to see it\n"
 	}
-	return found.String() + "install gdb to see more\n"
+	return found + "install gdb to see more\n"
+}
+
+// CrashFrames returns the frames of a crash by its record, innermost first; "" if they are unknown.
+func CrashFrames(record string) string {
+	debuggers <- struct{}{}
+	defer func() { <-debuggers }()
+	ctx, cancel := context.WithTimeout(context.Background(), framesTime)
+	defer cancel()
+	return walked(ctx, record)
+}
+
+// walked returns the output of Walk, which gets input, "" if that fails.
+func walked(ctx context.Context, input string, of ...string) string {
+	var found bytes.Buffer
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = append([]string{os.Args[0], WalkFlag}, of...)
+	cmd.Stdin, cmd.Stdout = strings.NewReader(input), &found
+	if Run(cmd) != nil {
+		return ""
+	}
+	return found.String()
 }
 
 // framesOf gets the stacks from gdb.

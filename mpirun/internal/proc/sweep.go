@@ -9,6 +9,7 @@
 //	doing, ready the activity of a silent process: the kernel's knowledge of it and, for a Python
 //	             program, py-spy's. The process does not notice
 //	frames, walk stacks of a program in C: by gdb, or by the tables for unwinding
+//	crash        the stack of a program in C that has crashed, out of the record that it leaves
 //	alone        recognizes an MPI program that does not know of the job
 //	watch        recognizes a process that is stopped, or lacks a processor
 //	thread       the binding and the timer slack that a process inherits from this thread: slack

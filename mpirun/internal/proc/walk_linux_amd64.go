@@ -3,6 +3,7 @@ package proc
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,7 +25,9 @@ import (
 // register, is stopped for a moment, as gdb does to all threads.
 type walker struct {
 	dir      string // of the process in /proc
-	memory   *os.File
+	root     string // of its files
+	memory   io.ReaderAt
+	from     uint64 // address at which memory begins
 	mapped   []mapping
 	program  string                      // the file of the executable
 	programs map[string]*symbols.Program // by file; nil where it cannot be read
@@ -42,10 +45,15 @@ const (
 	mostWalked = 16
 )
 
-// Walk is the work of a process of its own for Frames, with WalkFlag and a process id, because
-// Walk reads much debugging information, and the kernel allows only one thread to inspect another
-// process.
+// Walk is the work of a process of its own for Frames, with WalkFlag and a process id, and for
+// CrashFrames, with a record as standard input, because Walk reads much debugging information, and
+// the kernel allows only one thread to inspect another process.
 func Walk(pid string) int {
+	if pid == "" {
+		record, _ := io.ReadAll(os.Stdin) // crashed looks at the length
+		stdio.Stdout.WriteString(crashed(record))
+		return 0
+	}
 	n, err := strconv.Atoi(pid)
 	if err != nil {
 		return program.CannotStart
@@ -56,14 +64,16 @@ func Walk(pid string) int {
 
 // walk returns the stacks of the program's threads, "" if no frame is the program's.
 func walk(pid int) string {
-	w := &walker{dir: dirOf(pid), programs: map[string]*symbols.Program{}}
-	var err error
-	if w.memory, err = os.Open(w.dir + "mem"); err != nil {
+	w := &walker{dir: dirOf(pid), root: dirOf(pid) + "root", programs: map[string]*symbols.Program{}}
+	memory, err := os.Open(w.dir + "mem")
+	if err != nil {
 		return ""
 	}
-	defer w.memory.Close()
+	defer memory.Close()
+	w.memory = memory
 	w.program, _ = os.Readlink(w.dir + "exe")
-	w.readMappings()
+	maps, _ := os.ReadFile(w.dir + "maps")
+	w.readMappings(string(maps))
 	entries := w.entries()
 	var b strings.Builder
 	tasks, _ := os.ReadDir(w.dir + "task")
@@ -83,9 +93,8 @@ func walk(pid int) string {
 	return b.String()
 }
 
-func (w *walker) readMappings() {
-	maps, _ := os.ReadFile(w.dir + "maps")
-	for line := range strings.Lines(string(maps)) {
+func (w *walker) readMappings(maps string) {
+	for line := range strings.Lines(maps) {
 		fields := strings.Fields(line)
 		if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
 			continue
@@ -117,7 +126,7 @@ func (w *walker) begin(file string) uint64 {
 func (w *walker) open(file string) *symbols.Program {
 	p, known := w.programs[file]
 	if !known {
-		p, _ = symbols.Open(w.dir + "root" + file)
+		p, _ = symbols.Open(w.root + file)
 		w.programs[file] = p
 	}
 	return p
@@ -125,7 +134,7 @@ func (w *walker) open(file string) *symbols.Program {
 
 func (w *walker) word(at uint64) (uint64, bool) {
 	var word [8]byte
-	_, err := w.memory.ReadAt(word[:], int64(at))
+	_, err := w.memory.ReadAt(word[:], int64(at-w.from))
 	return binary.LittleEndian.Uint64(word[:]), err == nil
 }
 

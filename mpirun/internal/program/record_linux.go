@@ -16,7 +16,8 @@ import (
 
 // Records are the files with the failures of a host's ranks. A Python script with torch's @record
 // on its main function writes a message, the stack and the time to the file named by
-// TORCHELASTIC_ERROR_FILE.
+// TORCHELASTIC_ERROR_FILE, and a crash in C its registers and stack (internal/guest/shim/signals.c,
+// which knows the beginning of the names).
 type Records struct{ prefix string }
 
 // NewRecords returns files in dir. The default is a folder in memory, which answers at once. The
@@ -58,6 +59,9 @@ func (r Records) Take(i int) (Record, bool) {
 	if err != nil {
 		return Record{}, false
 	}
+	if bytes.HasPrefix(data, []byte("crash 1\x00")) {
+		return Record{Stack: string(data)}, true
+	}
 	record := readRecord(data)
 	if written := info.ModTime().UnixNano(); record.Before == 0 || written < record.Before {
 		record.Before = written
@@ -73,8 +77,8 @@ const (
 // A Record is a rank's own record of its failure.
 type Record struct {
 	Message string // its first line
-	Stack   string
-	Before  int64 // upper bound of the failure's time, nanoseconds since 1970
+	Stack   string // of a crash in C, which has no message, for proc.CrashFrames
+	Before  int64  // upper bound of the failure's time, nanoseconds since 1970
 }
 
 // more marks a shortened message.

@@ -68,6 +68,13 @@ func TestARecordIsTaken(t *testing.T) {
 		})
 	}
 	records := NewRecords(t.TempDir())
+	const crash = "crash 1\x00and so on"
+	if err := os.WriteFile(records.File(1), []byte(crash), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := records.Take(1); !ok || r.Message != "" || r.Stack != crash {
+		t.Errorf("%v %+v, want a crash without a message", ok, r)
+	}
 	if err := os.WriteFile(records.File(1), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
