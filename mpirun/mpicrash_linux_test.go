@@ -58,7 +58,8 @@ func (c crasher) crashes(t *testing.T, status int, want string, args ...string) 
 	t.Helper()
 	report := regexp.MustCompile(want)
 	for end := time.Now().Add(soon); ; {
-		got, _, errs := runCommand(t, c.gompirun, append([]string{"-np", "2", c.prog}, args...)...)
+		got, _, errs := runCommand(t, "sh", append([]string{"-c", `ulimit -c 0; exec "$@"`, "sh", c.gompirun, "-np", "2",
+			c.prog}, args...)...)
 		if got == status && report.MatchString(errs) {
 			return
 		}
@@ -76,7 +77,7 @@ func TestACrashInCHasItsFrames(t *testing.T) {
 	for _, flags := range []string{"-O0", "-O2"} {
 		c := newCrasher(t, "crash.c", "gcc", "-g", flags, "-fno-optimize-sibling-calls", "-w")
 		at := func(function, comment string) string { return c.at(t, function, comment) }
-		const begins = `(?m)^gompirun: rank 1 on localhost was killed by signal %s \(pid \d+\)\ngompirun: it crashed in\n`
+		const begins = `(?m)^gompirun: rank 1 on localhost was killed by signal %s(, core dumped)? \(pid \d+\)\ngompirun: it crashed in\n`
 		in := at("main", "main")
 		for how, want := range map[string]string{
 			"store":    "11 (SIGSEGV)" + at("store", "store") + at("crash", "called") + in,
@@ -93,7 +94,7 @@ func TestACrashInCHasItsFrames(t *testing.T) {
 			c.crashes(t, number, fmt.Sprintf(begins, regexp.QuoteMeta(signal+")"))+frames, how)
 		}
 		if flags == "-O0" {
-			c.crashes(t, 139, `SIGSEGV\) \(pid \d+\)\ngompirun: to see where it is then: `, "sent")
+			c.crashes(t, 139, `SIGSEGV\).* \(pid \d+\)\ngompirun: (to see where|where it was|its core went)`, "sent")
 			const exits = `(?m)^gompirun: rank 1 on localhost exited with status \d \(pid \d+\)\n(gompirun: then: .*\n)?\z`
 			c.crashes(t, 7, exits, "own")
 			c.crashes(t, 7, exits, "earlier")
