@@ -73,13 +73,13 @@ thread_local std::chrono::milliseconds callLimit = c10d::kUnsetTimeout;
 struct Call {
 	template <typename Options> explicit Call(const Options& o) {
 		callLimit = o.timeout;
-#ifdef C10D_BACKEND_HAS_HOOKS
+#ifdef GOMPI_TORCH_HAS_HOOKS
 		Queue::waitsForNext(!o.asyncOp);
 #endif
 	}
 	~Call() {
 		callLimit = c10d::kUnsetTimeout;
-#ifdef C10D_BACKEND_HAS_HOOKS
+#ifdef GOMPI_TORCH_HAS_HOOKS
 		Queue::waitsForNext(false);
 #endif
 	}
@@ -436,7 +436,7 @@ void Group::abort() {
 	gompi_free(comm);
 }
 
-#ifdef C10D_BACKEND_HAS_HOOKS
+#ifdef GOMPI_TORCH_HAS_HOOKS
 
 c10d::ErrorType Group::getError() {
 	switch (queue->error()) {

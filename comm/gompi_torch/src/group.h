@@ -13,6 +13,9 @@
 #else
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #endif
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 15)
+#define GOMPI_TORCH_HAS_HOOKS // C10D_BACKEND_HAS_HOOKS is also in 2.14, which lacks completion hooks
+#endif
 
 #include "communicator.h"
 #include "messages.h"
@@ -86,7 +89,7 @@ public:
 	WorkPtr endCoalescing() override;
 #endif
 
-#ifdef C10D_BACKEND_HAS_HOOKS // torch >= 2.15
+#ifdef GOMPI_TORCH_HAS_HOOKS
 	bool supportsSplitting() const override { return true; }
 	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout->load()); }
 	c10d::ErrorType getError() override;
