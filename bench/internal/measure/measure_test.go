@@ -174,7 +174,7 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"good", 2, func(*Options) {}, ""},
-		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", names)},
+		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
 			`operation "allredcue": want one of latency, irecv, vector, sendrecv, iprobe, iprobe_found, iprobe_recv, gap1ms, gap10ms, halo, bw, put, get, store, fetch_and_op, barrier, bcast, reduce, allreduce, iallreduce, allgather, reduce_scatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
