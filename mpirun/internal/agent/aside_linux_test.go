@@ -107,8 +107,8 @@ func newHungFile(l *looped) *hungFile {
 		<-wanted
 		begun := time.Now()
 		l.turn.Lock() // a loop that waits for the file does so until the kernel breaks the lease, for 45 s
-		l.turn.Unlock()
 		goesOn := time.Since(begun) < 20*time.Second
+		l.turn.Unlock()
 		h.opened <- goesOn
 		if goesOn {
 			<-h.released
