@@ -1,16 +1,6 @@
 // Package mpirun is the launcher: it reads a command line, starts an agent on each host, orders
-// the agents to start the ranks, and reports failures.
-//
-// A job goes through the packages in this order:
-//
-//  1. internal/cmdline reads the command line. internal/inventory finds the hosts, named by the
-//     user or granted by a batch system.
-//  2. internal/plan maps ranks to hosts. internal/job, one goroutine, makes all other decisions.
-//     internal/remote starts the agents, for many hosts by internal/link from some of them;
-//     internal/link delivers their messages to the job.
-//  3. internal/agent runs the ranks of one host. internal/ctl encodes its messages to and from the
-//     launcher.
-//  4. internal/output prints the output of ranks.
+// the agents to start the ranks, and reports failures. docs/design.md has its packages, and the way
+// of a job through them.
 package mpirun
 
 import (

@@ -3,17 +3,8 @@
 // status. Its events are messages of agents, signals, input, questions of users, and time.
 // Everything else is reached through a System and the Agents.
 //
-// The files, in the order of a job:
-//
-//  1. start starts an agent on each host and, with internal/inventory, collects the facts of the
-//     hosts.
-//  2. hosts turns these into hosts of internal/plan, which maps the ranks; launch orders
-//     the agents to start their ranks.
-//  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
-//     ranks that wait for long.
-//  4. recover lets a job continue when a rank dies; shutdown decides when the job is over, and why;
-//     stacks adds the calls of the ranks, internal/failure the words; restart decides whether
-//     another run follows.
+// The files, in the order of a job, are start, hosts, launch, job with its events (input, signals,
+// heartbeat, fence, questions), recover, shutdown, stacks, and restart.
 package job
 
 import (

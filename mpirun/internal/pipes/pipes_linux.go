@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -270,8 +271,16 @@ func (all *Outputs) inTail(s *stream) bool { return s.kind == ctl.Stderr || all.
 // failure.
 func (o *Output) Tail() []byte { return Tail(o.tail) }
 
-// Tail returns the end of text, as much as the report of a failure shows.
-func Tail(text []byte) []byte { return lastLines(text, tailLines) }
+var goPanic = regexp.MustCompile(`(?m)^(panic|fatal error): (?s:.*)^goroutine \d+ `)
+
+// Tail returns the end of text, as much as the report of a failure shows: of a panic the beginning.
+func Tail(text []byte) []byte {
+	if at := goPanic.FindIndex(text); at != nil {
+		lines := bytes.SplitAfterN(text[at[0]:], []byte("\n"), tailLines+1)
+		return bytes.Join(lines[:min(len(lines), tailLines)], nil)
+	}
+	return lastLines(text, tailLines)
+}
 
 // Last returns the last lines of all output of a rank.
 func (o *Output) Last() string {

@@ -256,3 +256,17 @@ func TestLastLinesKeepsTheEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAPanicIsShownFromItsBeginning(t *testing.T) {
+	frames := strings.Repeat("main.f()\n\t/x/main.go:3\n", 20)
+	for in, want := range map[string]string{
+		"a\npanic: b\n\ngoroutine 1 [running]:\n" + frames: "panic: b\n\ngoroutine 1 [running]:\n" + frames[:len(frames)/20*3] +
+			"main.f()\n",
+		"fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\n":  "fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\n",
+		"panic: said\n" + strings.Repeat("line\n", 20): strings.Repeat("line\n", tailLines),
+	} {
+		if got := string(Tail([]byte(in))); got != want {
+			t.Errorf("Tail(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -18,12 +18,27 @@ func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, 
 		c.table, err = os.Create(want.File)
 	}
 	if err == nil && want.Trace != "" {
-		c.trace, err = os.Create(want.Trace)
+		c.trace, err = createTrace(want.Trace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("-stats and -trace: %w", err)
 	}
 	return c, nil
+}
+
+// createTrace makes or empties the file of a trace. It refuses other files, such as the program.
+func createTrace(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		first := []byte("{")
+		if f, err := os.Open(name); err == nil {
+			f.Read(first)
+			f.Close()
+		}
+		if first[0] != '{' {
+			return nil, fmt.Errorf("%q is a file, but no trace: want -trace FILE", name)
+		}
+	}
+	return os.Create(name)
 }
 
 // uncounted returns the likely reason why a program has no figures.
