@@ -76,7 +76,7 @@ func TestTheHistoryHasTheLatestJobs(t *testing.T) {
 			t.Fatalf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
-	if text := Table(jobs, false, 200); !strings.Contains(text, " ago: rank 1") {
+	if text := Table(jobs, false, 200); !strings.Contains(text, " ago\n    rank 1\n") {
 		t.Errorf("ps says\n%s", text)
 	}
 }

@@ -44,9 +44,13 @@ func Table(jobs []Job, users bool, width int) string {
 	b.WriteString(rows[0])
 	for i := range jobs {
 		b.WriteString(rows[i+1])
-		for k, line := range jobs[i].Lines {
-			if k == mostLines && len(jobs[i].Lines) > mostLines+1 {
-				fmt.Fprintf(&b, "    and %d more\n", len(jobs[i].Lines)-mostLines)
+		lines := jobs[i].Lines
+		if why := cmp.Or(jobs[i].Err, jobs[i].Why); why != "" {
+			lines = append([]string{why}, lines...)
+		}
+		for k, line := range lines {
+			if k == mostLines && len(lines) > mostLines+1 {
+				fmt.Fprintf(&b, "    and %d more\n", len(lines)-mostLines)
 				break
 			}
 			b.WriteString(table.Lay([][]string{{"  ", Plain(line)}}, width)[0])
@@ -55,20 +59,14 @@ func Table(jobs []Job, users bool, width int) string {
 	return b.String()
 }
 
-// state returns the state of a job, with its duration or reason.
+// state returns the state of a job, with its duration.
 func state(j *Job) string {
 	text := string(j.State)
-	switch {
-	case j.Err != "":
-		text += ": " + j.Err
-	case j.Why != "":
-		text += ": " + j.Why
-	case j.State == Stalled:
+	if j.State == Stalled {
 		text += " for " + age(j.Since)
 	}
 	if j.Log != "" {
-		over := float64(time.Now().UnixNano())/1e9 - j.Begun - j.Age
-		text = strings.Replace(text, string(j.State), string(j.State)+" "+age(over)+" ago", 1)
+		text += " " + age(float64(time.Now().UnixNano())/1e9-j.Begun-j.Age) + " ago"
 	}
 	if j.Restarts > 0 {
 		text += fmt.Sprintf(", restart %d", j.Restarts)
@@ -90,8 +88,11 @@ func hosts(names []string) string {
 func Top(j, before *Job, width int) string {
 	text := table.Lay([][]string{{j.Short(), fmt.Sprint("process ", j.PID), age(j.Age),
 		fmt.Sprintf("%d ranks on %s", j.Size, hosts(j.Hosts)), state(j), shorten(j.Program(), mostProgram)}}, width)
+	if why := cmp.Or(j.Err, j.Why); why != "" {
+		text = append(text, table.Lay([][]string{{Plain(why)}}, width)...)
+	}
 	if len(j.Ranks) == 0 {
-		return text[0]
+		return strings.Join(text, "")
 	}
 	heads := []string{"RANK", "HOST", "PROCESS", "CPU", "MEMORY", "CALLS/S"}
 	if j.Counts {

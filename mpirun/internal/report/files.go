@@ -30,10 +30,9 @@ func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, 
 func createTrace(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		first := []byte("{")
-		if f, err := os.Open(name); err == nil {
-			f.Read(first)
-			f.Close()
-		}
+		f, _ := os.Open(name) // of a file that cannot be read Create's error tells
+		f.Read(first)
+		f.Close()
 		if first[0] != '{' {
 			return nil, fmt.Errorf("%q is a file, but no trace: want -trace FILE", name)
 		}
