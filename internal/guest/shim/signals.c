@@ -62,7 +62,7 @@ int __sigaction(int sig, const struct sigaction *act, struct sigaction *old) { r
 
 #ifdef __x86_64__
 /* The record of a crash: where the copy of the stack begins, the registers, that copy, the namespace of
- * files, the mappings. gompirun names its file, and finds the frames there (mpirun/internal/proc) when the
+ * files, the program, the mappings. gompirun names its file, and finds the frames there (mpirun/internal/proc) when the
  * signal has ended the process as ever. Handlers of the program replace this one, and Go's call it for C
  * alone. libgfortran's, which print a backtrace and end the process, come next, without Go's on the stack. */
 enum { STACK = 256 << 10, MOST = 64 << 20 };
@@ -79,7 +79,9 @@ static void write_record(const greg_t *registers)
 	char text[4096];
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	int file = open(file_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	ssize_t n = readlink("/proc/self/ns/mnt", text, sizeof text);
+	ssize_t n = readlink("/proc/self/ns/mnt", text, 100), exe;
+	if (n > 0 && (exe = readlink("/proc/self/exe", text + n, sizeof text - 101)) > 0)
+		text[n += exe] = '\n', n++;
 	greg_t top = record.from = registers[REG_RSP];
 	while (pwrite(file, (void *)record.from, STACK, sizeof record) < 0) { /* the stack has overflowed */
 		if (errno != EFAULT || record.from - top > MOST)

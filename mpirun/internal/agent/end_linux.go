@@ -41,9 +41,11 @@ type shutdown struct {
 	ordered  bool      // the launcher has ordered the end
 	failed   bool      // a rank's failure will make the launcher order the end
 	givenUp  bool      // some processes survive SIGKILL
-	left     int       // processes left by ranks and killed
-	drained  bool      // the launcher has been notified
-	noMore   bool      // all ranks of the job have ended
+	crashed  bool      // a rank has crashed in C
+	walks    bool      // its frames are being found
+	report   ctl.Drained
+	drained  bool // the launcher has been notified
+	noMore   bool // all ranks of the job have ended
 	over     bool
 }
 
@@ -107,34 +109,18 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
-	first := !a.end.failed && !a.end.ordered
 	crash := a.addRecord(p, m)
-	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
-	a.end.failed = a.end.failed || dead && !a.launch.Recover
-	if crash == "" || !first {
-		a.exitedAs(p, m, dead)
-		return
+	if crash != "" && (m.Signal != 0 || m.Code > 128) && !a.end.failed && !a.end.ordered && !a.end.crashed {
+		a.walk(p, crash)
 	}
-	a.looks++
-	a.loop.Aside(func() func() {
-		m.Frames = proc.CrashFrames(crash)
-		return func() {
-			a.looks--
-			a.exitedAs(p, m, dead)
-		}
-	})
-}
-
-// exitedAs reports a rank's end, described by m. If the job survives a death, the rest of the dead
-// rank's process group is killed first: a wrapper's child must not continue as the dead rank, nor
-// touch shared memory once the others know of the death. So exitedAs waits until the kernel has
-// ended the killed processes, but not for long: killed processes run no more, and their memory may
-// take long to free.
-func (a *agent) exitedAs(p *process, m *ctl.Exited, dead bool) {
+	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
 	if !a.launch.Recover || !dead || a.end.ordered {
+		a.end.failed = a.end.failed || dead && !a.launch.Recover
 		a.reportEnd(p, m)
 		return
 	}
+	// The rest of the dead rank's process group must not touch shared memory once the others know of
+	// the death. Killed processes run no more; their memory may take long to free.
 	then := func() {
 		a.lostRank(p)
 		a.reportEnd(p, m)
@@ -146,6 +132,19 @@ func (a *agent) exitedAs(p *process, m *ctl.Exited, dead bool) {
 	a.loop.Aside(func() func() {
 		proc.AwaitGroup(p.pid, groupEndTime)
 		return then
+	})
+}
+
+// walk finds the frames of the first crash on this host, while the others learn of the death.
+func (a *agent) walk(p *process, crash string) {
+	a.looks++
+	a.end.crashed, a.end.walks, a.end.report.Rank = true, true, p.Rank.Rank
+	a.loop.Aside(func() func() {
+		frames := proc.CrashFrames(crash)
+		return func() {
+			a.looks--
+			a.end.walks, a.end.report.Frames = false, frames
+		}
 	})
 }
 
@@ -342,7 +341,7 @@ func (a *agent) kill(now time.Time) {
 		}
 		a.group.Kill()
 		if a.alive == 0 {
-			a.end.left = max(a.end.left, n)
+			a.end.report.Killed = max(a.end.report.Killed, n)
 		}
 		return
 	}
@@ -371,12 +370,12 @@ func (a *agent) finish(now time.Time) {
 		a.killAll()
 		return
 	}
-	if a.output.Halted() {
+	if a.output.Halted() || a.end.walks {
 		return // output waits for credit
 	}
 	a.output.Close()
 	a.reportStats()
-	a.report(&ctl.Drained{Killed: a.end.left})
+	a.report(&a.end.report)
 	a.end.drained = true
 }
 

@@ -39,7 +39,7 @@ func examples() []Message {
 		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40,
 			Tail: []byte("tail"), Recorded: "ValueError: x"},
-		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, MPI: true, Tail: []byte{}, Frames: "main() at a/b.c:7"},
+		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, MPI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
 			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second,
 				In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},

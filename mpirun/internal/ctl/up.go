@@ -184,7 +184,6 @@ type Exited struct {
 	// Recorded is the rank's own record of its failure, at Time, or, after status 0, the reason why
 	// it could not leave the job: one line, "" for nothing.
 	Recorded string
-	Frames   string // of its crash in C, innermost first, a line each; "" if unknown
 }
 
 func (m *Exited) fields(c *wire.Codec) {
@@ -198,7 +197,6 @@ func (m *Exited) fields(c *wire.Codec) {
 	c.Bytes(&m.Tail, MaxText)
 	c.Prose(&m.Recorded, MaxText)
 	c.Prose(&m.CoreFile, MaxText)
-	c.Prose(&m.Frames, MaxText)
 }
 
 // Doing answers Ask with the calls of a host's ranks that have not ended.
@@ -286,10 +284,16 @@ func (m *Stalled) fields(c *wire.Codec) {
 // and none of their children is left. With Launch.Srun the agent then waits until the channel is
 // closed.
 type Drained struct {
-	Killed int // processes left by ranks
+	Killed int    // processes left by ranks
+	Frames string // of the first crash in C, innermost first, a line each; "" if unknown
+	Rank   int    // that crashed
 }
 
-func (m *Drained) fields(c *wire.Codec) { wire.Int(c, &m.Killed, 0, math.MaxInt32) }
+func (m *Drained) fields(c *wire.Codec) {
+	wire.Int(c, &m.Killed, 0, math.MaxInt32)
+	c.Prose(&m.Frames, MaxText)
+	c.Rank(&m.Rank)
+}
 
 // Note is a line of news for the user.
 type Note struct{ Text string }

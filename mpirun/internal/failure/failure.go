@@ -18,15 +18,17 @@ import (
 
 // A Cause is a possible reason why a job failed.
 type Cause struct {
-	Status int      // of gompirun
-	Text   string   // "rank 2 on node7 exited with status 7 (pid 123)"
-	Rank   int      // the rank that failed, or called Abort
-	Tail   []byte   // the end of the rank's stderr
-	Where  []string // the place of the failure, or how to find it
-	Time   int64    // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
-	Clock  *Clock   // of the host of the rank
-	Abort  bool     // the rank has called Abort
-	Asked  int64    // first question about this rank, launcher's clock; 0: none, or its host knew of a failure
+	Status int    // of gompirun
+	Text   string // "rank 2 on node7 exited with status 7 (pid 123)"
+	Rank   int    // the rank that failed, or called Abort
+	Tail   []byte // the end of the rank's stderr
+	Frames string // of a crash, innermost first, a line each
+	Where  string // the place of a crash's core
+	Hint   string // how to find the place of a crash without frames
+	Time   int64  // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
+	Clock  *Clock // of the host of the rank
+	Abort  bool   // the rank has called Abort
+	Asked  int64  // first question about this rank, launcher's clock; 0: none, or its host knew of a failure
 }
 
 // Before reports whether c was certainly earlier than d. On one host its own clock decides.
@@ -126,24 +128,21 @@ var crashes = []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, 
 // IsCrash reports whether an error of its program has killed a rank.
 func IsCrash(m *ctl.Exited) bool { return slices.Contains(crashes, syscall.Signal(m.Signal)) }
 
-// WhereCrashed returns the frames of a rank's crash, if they are known, and how to find its place
+// WhereCrashed returns where the core of a rank's crash is, or how to find the place of the crash
 // in the program, by the command line.
-func WhereCrashed(m *ctl.Exited, argv []string) (lines []string) {
-	if m.Frames != "" {
-		lines = []string{"it crashed in\n  | " + strings.ReplaceAll(m.Frames, "\n", "\n  | ")}
-	}
+func WhereCrashed(m *ctl.Exited, argv []string) (where, hint string) {
 	taker, piped := strings.CutPrefix(m.CoreFile, "|")
 	switch {
 	case piped && strings.Contains(taker, "systemd-coredump"):
-		return append(lines, fmt.Sprintf("where it was: coredumpctl gdb %d", m.PID))
+		where = fmt.Sprintf("where it was: coredumpctl gdb %d", m.PID)
 	case piped:
-		return append(lines, fmt.Sprintf("its core went to %s", taker))
+		where = fmt.Sprintf("its core went to %s", taker)
 	case m.CoreFile != "":
-		return append(lines, fmt.Sprintf("where it was: gdb -batch -ex bt %s", cli.Line(argv[0], m.CoreFile)))
-	case lines != nil:
-		return lines
+		where = fmt.Sprintf("where it was: gdb -batch -ex bt %s", cli.Line(argv[0], m.CoreFile))
+	default:
+		hint = "to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args " + cli.Line(argv...)
 	}
-	return []string{"to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args " + cli.Line(argv...)}
+	return where, hint
 }
 
 // remedies maps messages of programs about missing requirements to advice.

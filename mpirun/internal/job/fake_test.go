@@ -278,13 +278,16 @@ func obedient(then func(l *fakeAgent, rank int)) func(l *fakeAgent, m ctl.Messag
 func (l *fakeAgent) rank() int { return got[*ctl.Launch](l)[0].Ranks[0].Rank }
 
 // exits ends the rank, once, of which m says how, and with it the agent's work.
-func (l *fakeAgent) exits(m ctl.Exited) {
+func (l *fakeAgent) exits(m ctl.Exited) { l.crashes(m, "") }
+
+// crashes is exits with the frames of a crash.
+func (l *fakeAgent) crashes(m ctl.Exited, frames string) {
 	if l.ended {
 		return
 	}
 	l.ended = true
 	m.Rank, m.PID, m.Time = l.rank(), 100+l.number, time.Now().UnixNano()
-	l.send(&m, &ctl.Drained{})
+	l.send(&m, &ctl.Drained{Rank: m.Rank, Frames: frames})
 }
 
 // well ends a rank of gompi well.

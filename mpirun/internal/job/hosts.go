@@ -2,11 +2,13 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"gompi/hostfile"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/failure"
 	"gompi/mpirun/internal/inventory"
 	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/plan"
@@ -20,7 +22,17 @@ type host struct {
 	asking []monitor.WhereIs // users' questions about its ranks
 
 	ranks   []int // on this host
-	drained bool  // its work is done
+	dead    []*failure.Cause
+	drained bool // its work is done
+}
+
+// crashed adds the frames of a crash to the cause that it is.
+func (h *host) crashed(m *ctl.Drained) {
+	for _, c := range h.dead {
+		if c.Rank == m.Rank && m.Frames != "" {
+			c.Frames, c.Hint = "it crashed in\n  | "+strings.ReplaceAll(m.Frames, "\n", "\n  | "), ""
+		}
+	}
 }
 
 func entries(hosts []*host) (all []*inventory.Entry) {

@@ -344,6 +344,7 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Stalled:
 		j.watch.Stalled(h, m, j.end.cause != nil)
 	case *ctl.Drained:
+		h.crashed(m)
 		j.gone(h)
 		if m.Killed > 0 && j.end.cause == nil {
 			j.notef("%s: processes that ranks left behind, and were killed: %d", h.Name(), m.Killed)

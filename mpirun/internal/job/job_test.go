@@ -71,39 +71,41 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 		exit   ctl.Exited
 		status int
 		lines  []string
+		frames string
 	}{
 		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7,
-			[]string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
+			[]string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}, ""},
 		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1,
-			[]string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
+			[]string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}, ""},
 		{"by a signal", ctl.Exited{Signal: 11}, 139,
 			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV) (pid 101)",
-				"gompirun: to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args prog"}},
+				"gompirun: to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args prog"}, ""},
 		{"with a core", ctl.Exited{Signal: 11, Core: true, CoreFile: "/tmp/core 101"}, 139,
 			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)",
-				"gompirun: where it was: gdb -batch -ex bt prog '/tmp/core 101'"}},
+				"gompirun: where it was: gdb -batch -ex bt prog '/tmp/core 101'"}, ""},
 		{"with a core that is taken", ctl.Exited{Signal: 6, Core: true, CoreFile: "|systemd-coredump"}, 134,
 			[]string{"gompirun: rank 1 on b was killed by signal 6 (SIGABRT), core dumped (pid 101)",
-				"gompirun: where it was: coredumpctl gdb 101"}},
-		{"in known frames", ctl.Exited{Signal: 11, Frames: "f() at a/x.c:3\nmain() at a/x.c:9"}, 139,
+				"gompirun: where it was: coredumpctl gdb 101"}, ""},
+		{"in known frames", ctl.Exited{Signal: 11}, 139,
 			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV) (pid 101)",
-				"gompirun: it crashed in", "  | f() at a/x.c:3", "  | main() at a/x.c:9"}},
-		{"in known frames, with a core", ctl.Exited{Signal: 11, Frames: "f()", Core: true, CoreFile: "/tmp/core"}, 139,
+				"gompirun: it crashed in", "  | f() at a/x.c:3", "  | main() at a/x.c:9"},
+			"f() at a/x.c:3\nmain() at a/x.c:9"},
+		{"in known frames, with a core", ctl.Exited{Signal: 11, Core: true, CoreFile: "/tmp/core"}, 139,
 			[]string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)",
-				"gompirun: it crashed in", "  | f()", "gompirun: where it was: gdb -batch -ex bt prog /tmp/core"}},
-		{"in known frames, under a shell", ctl.Exited{Code: 139, Frames: "f()"}, 139,
-			[]string{"gompirun: rank 1 on b exited with status 139 (pid 101)", "gompirun: it crashed in", "  | f()"}},
+				"gompirun: it crashed in", "  | f()", "gompirun: where it was: gdb -batch -ex bt prog /tmp/core"}, "f()"},
+		{"in known frames, under a shell", ctl.Exited{Code: 139}, 139,
+			[]string{"gompirun: rank 1 on b exited with status 139 (pid 101)", "gompirun: it crashed in", "  | f()"}, "f()"},
 		{"without a goodbye", ctl.Exited{Joined: true}, 1,
-			[]string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
+			[]string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}, ""},
 		{"after an error", ctl.Exited{Joined: true, MPI: true, Recorded: "MPI_ERR_OTHER: x"}, 1,
-			[]string{"gompirun: rank 1 on b ended with status 0 although MPI_Finalize had failed (pid 101): MPI_ERR_OTHER: x"}},
+			[]string{"gompirun: rank 1 on b ended with status 0 although MPI_Finalize had failed (pid 101): MPI_ERR_OTHER: x"}, ""},
 		{"as another MPI's", ctl.Exited{Joined: true, MPI: true}, 1,
-			[]string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
+			[]string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}, ""},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
 				if rank == 1 {
-					l.exits(tt.exit)
+					l.crashes(tt.exit, tt.frames)
 				}
 			}))
 			k.wants(tt.status, tt.lines...)

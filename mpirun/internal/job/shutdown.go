@@ -121,8 +121,8 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		Text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.Name(), how, m.PID),
 		Rank:   m.Rank, Tail: m.Tail, Time: m.Time, Clock: &h.pulse.clock,
 	}
-	if failure.IsCrash(m) || m.Frames != "" {
-		c.Where = failure.WhereCrashed(m, j.spec.Programs[j.plan.Ranks[j.recover.Original(m.Rank)].Prog].Argv)
+	if h.dead = append(h.dead, c); failure.IsCrash(m) {
+		c.Where, c.Hint = failure.WhereCrashed(m, j.spec.Programs[j.plan.Ranks[j.recover.Original(m.Rank)].Prog].Argv)
 	}
 	if m.Recorded != "" {
 		c.Text += ": " + m.Recorded
@@ -413,7 +413,7 @@ func (j *Job) report() {
 	for line := range bytes.Lines(bytes.TrimRight(j.tail(), "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}
-	for _, helps := range append([]string{failure.Remedy(j.end.cause.Tail)}, j.end.cause.Where...) {
+	for _, helps := range []string{failure.Remedy(j.end.cause.Tail), j.end.cause.Frames, j.end.cause.Where, j.end.cause.Hint} {
 		if helps != "" {
 			fmt.Fprintf(&b, "gompirun: %s\n", helps)
 		}

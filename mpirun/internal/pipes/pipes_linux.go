@@ -271,7 +271,7 @@ func (all *Outputs) inTail(s *stream) bool { return s.kind == ctl.Stderr || all.
 // failure.
 func (o *Output) Tail() []byte { return Tail(o.tail) }
 
-var goPanic = regexp.MustCompile(`(?m)^(panic|fatal error): (?s:.*)^goroutine \d+ `)
+var goPanic = regexp.MustCompile(`(?m)^(panic|fatal error): (?s:.*)^goroutine \d+ (?s:.*)\n(\t|exit status )[^\n]*\n*\z`)
 
 // Tail returns the end of text, as much as the report of a failure shows: of a panic the beginning.
 func Tail(text []byte) []byte {

@@ -262,8 +262,9 @@ func TestAPanicIsShownFromItsBeginning(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\npanic: b\n\ngoroutine 1 [running]:\n" + frames: "panic: b\n\ngoroutine 1 [running]:\n" + frames[:len(frames)/20*3] +
 			"main.f()\n",
-		"fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\n":  "fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\n",
-		"panic: said\n" + strings.Repeat("line\n", 20): strings.Repeat("line\n", tailLines),
+		"fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\nf()\n\ta.go\nexit status 2\n": "fatal error: c\n\ngoroutine 7 gp=0x1 [x]:\nf()\n\ta.go\nexit status 2\n",
+		"panic: logged\n\ngoroutine 1 [running]:\n" + frames + "no input\n":       frames[len(frames)/20*15+len("main.f()\n"):] + "no input\n",
+		"panic: said\n" + strings.Repeat("line\n", 20):                            strings.Repeat("line\n", tailLines),
 	} {
 		if got := string(Tail([]byte(in))); got != want {
 			t.Errorf("Tail(%q) = %q, want %q", in, got, want)

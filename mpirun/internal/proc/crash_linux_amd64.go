@@ -10,7 +10,7 @@ import (
 )
 
 // The record of a crash (internal/guest/shim/signals.c): a mark and the address of the stack's copy,
-// the registers in the kernel's order, the copy, and as text a namespace and the mappings.
+// the registers in the kernel's order, the copy, and as text a namespace, the program, the mappings.
 const (
 	recordHead  = 19 * 8
 	recordStack = 256 << 10
@@ -30,10 +30,10 @@ func crashed(record []byte) string {
 	number := func(i int) uint64 { return binary.LittleEndian.Uint64(record[8*i:]) }
 	w := &walker{memory: bytes.NewReader(record[recordHead:][:recordStack]), from: number(1),
 		programs: map[string]*symbols.Program{}}
+	w.program, maps, _ = strings.Cut(maps, "\n")
 	if w.readMappings(maps); !here || len(w.mapped) == 0 {
 		return ""
 	}
-	w.program = w.mapped[0].file
 	var r symbols.Registers // as if the next instruction were to be returned to
 	for n, i := range ofKernel {
 		r.Set(n, number(2+i))

@@ -27,10 +27,10 @@ func TestRecordsOfCrashesMayBeAnything(t *testing.T) {
 	}
 	binary.LittleEndian.PutUint64(whole[8:], 1<<20)
 	binary.LittleEndian.PutUint64(whole[2*8+15*8:], 1<<20) // the stack pointer
-	whole = append(append(whole, space...), maps...)
+	whole = append(append(append(whole, space...), "/program\n"...), maps...)
 	for name, record := range map[string][]byte{
 		"nothing": nil, "a head": whole[:recordHead], "no mappings": whole[:recordHead+recordStack],
-		"half a mapping": whole[:recordHead+recordStack+len(space)+20], "all": whole,
+		"half a mapping": whole[:recordHead+recordStack+len(space)+29], "all": whole,
 		"another namespace": []byte(strings.Replace(string(whole), space, "mnt:[1]", 1)),
 	} {
 		if got := crashed(record); got != "" && name != "all" {

@@ -43,11 +43,9 @@ func Frames(pid int) string {
 
 // CrashFrames returns the frames of a crash by its record, innermost first; "" if they are unknown.
 func CrashFrames(record string) string {
-	debuggers <- struct{}{}
-	defer func() { <-debuggers }()
 	ctx, cancel := context.WithTimeout(context.Background(), framesTime)
 	defer cancel()
-	return walked(ctx, record)
+	return walked(ctx, record) // beside debuggers: it is brief, and asked for once
 }
 
 // walked returns the output of Walk, which gets input, "" if that fails.

@@ -1,20 +1,7 @@
-// Package proc inspects and ends other processes of this host.
-//
-//	tree, run    the processes below this one, found and signalled even if a parent in between
-//	             has ended
-//	group        a control group around the ranks, whose processes the kernel kills at once
-//	guard, sweep the end of processes after a launcher or an agent is gone. Launcher and agent
-//	             watch each other, and the survivor kills the other's children; on hosts without
-//	             a launcher a watchdog (Guard) watches the agent
-//	doing, ready the activity of a silent process: the kernel's knowledge of it and, for a Python
-//	             program, py-spy's. The process does not notice
-//	frames, walk stacks of a program in C: by gdb, or by the tables for unwinding
-//	crash        the stack of a program in C that has crashed, out of the record that it leaves
-//	alone        recognizes an MPI program that does not know of the job
-//	watch        recognizes a process that is stopped, or lacks a processor
-//	thread       the binding and the timer slack that a process inherits from this thread: slack
-//	             saves processor time where many ranks share a processor
-//	limits       names the limit of the system that keeps a process from starting others
+// Package proc inspects and ends other processes of this host: the tree below this process, found and
+// ended even if a parent in between, the launcher or the agent is gone (tree, run, group, guard,
+// sweep); what silent and crashed programs do (doing, ready, frames, walk, crash, alone, watch); what
+// processes inherit and what limits them (thread, limits).
 package proc
 
 import (

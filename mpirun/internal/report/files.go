@@ -14,11 +14,11 @@ import (
 func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, err error) {
 	c = New(program.Name(), np)
 	c.want, c.Hint = want, uncounted(program.Argv)
-	if want.File != "" {
-		c.table, err = os.Create(want.File)
-	}
-	if err == nil && want.Trace != "" {
+	if want.Trace != "" {
 		c.trace, err = createTrace(want.Trace)
+	}
+	if err == nil && want.File != "" {
+		c.table, err = os.Create(want.File)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("-stats and -trace: %w", err)
@@ -29,11 +29,11 @@ func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, 
 // createTrace makes or empties the file of a trace. It refuses other files, such as the program.
 func createTrace(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		first := []byte("{")
+		begin := make([]byte, 64)
 		f, _ := os.Open(name) // of a file that cannot be read Create's error tells
-		f.Read(first)
+		n, _ := f.Read(begin)
 		f.Close()
-		if first[0] != '{' {
+		if n > 0 && !strings.Contains(string(begin), `"traceEvents"`) {
 			return nil, fmt.Errorf("%q is a file, but no trace: want -trace FILE", name)
 		}
 	}
