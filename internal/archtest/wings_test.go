@@ -51,6 +51,7 @@ var raised = []struct {
 	{"C", 4, "the wheel for arm64"},
 	{"C", 15, "gompi_torch's C++ part for torch 2.14, and for 2.6 on old systems"},
 	{"C", 93, "gompi_torch's C++ part without symbols of Python, and for old systems"},
+	{"MPI and C's half of torch", 3, "addresses of memory that does not move"},
 	{"C", 42, "the record of a crash"},
 	{"launcher", 92, "a crash's frames in C, C++ and Fortran"},
 }

@@ -29,11 +29,11 @@ func Open(want *cmdline.Stats, program *cmdline.Program, np int) (c *Collector, 
 // createTrace makes or empties the file of a trace. It refuses other files, such as the program.
 func createTrace(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		begin := make([]byte, 64)
+		first := []byte("{")
 		f, _ := os.Open(name) // of a file that cannot be read Create's error tells
-		n, _ := f.Read(begin)
+		f.Read(first)
 		f.Close()
-		if n > 0 && !strings.Contains(string(begin), `"traceEvents"`) {
+		if first[0] != '{' {
 			return nil, fmt.Errorf("%q is a file, but no trace: want -trace FILE", name)
 		}
 	}
