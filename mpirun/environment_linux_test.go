@@ -26,9 +26,13 @@ var replacedLine = regexp.MustCompile(`(?m)^gompirun: replaced for the ranks: LO
 // all else.
 func checkEnvironments(t *testing.T, dir string, ranks, size int) {
 	t.Helper()
+	runs, err := os.ReadDir(dir) // of the job: a restart has a folder of its own
+	if err != nil {
+		t.Fatal(err)
+	}
 	masters := map[string]bool{}
 	for r := range ranks {
-		data, err := os.ReadFile(fmt.Sprintf("%s/1/rank.%d/stdout", dir, r))
+		data, err := os.ReadFile(fmt.Sprintf("%s/%s/rank.%d/stdout", dir, runs[len(runs)-1].Name(), r))
 		if err != nil {
 			t.Fatal(err)
 		}
