@@ -11,7 +11,7 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// escape has the compiler keep short slices, whose addresses become numbers, off stacks, which move.
+// escape keeps short slices whose addresses become numbers off stacks, which move.
 var escape = func(*byte) {}
 
 func addressOf(b []byte) abi.Addr { escape(&b[0]); return abi.Addr(uintptr(unsafe.Pointer(&b[0]))) }

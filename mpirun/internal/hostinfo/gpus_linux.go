@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// TopoTime bounds the run of gompi-topo. An idle driver has to wake up, about a second for each GPU.
-	// The launcher waits longer than this after another host has failed.
+	// TopoTime bounds the run of gompi-topo. An idle driver wakes up in a second for each GPU. The
+	// launcher waits longer than this after another host has failed.
 	TopoTime = 10 * time.Second
 	// UseTime is TopoTime for top, which waits for stall.SurveyTime.
 	UseTime = 2 * time.Second

@@ -9,8 +9,8 @@ import (
 	"gompi/mpirun/internal/symbols"
 )
 
-// The record of a crash (internal/guest/shim/signals.c): a mark and the address of the stack's copy,
-// the registers in the kernel's order, the copy, and as text a namespace, the program, the mappings.
+// The record of a crash (guest/shim/signals.c): a mark, the address of the stack's copy, registers
+// in the kernel's order, the copy; as text the namespace of files, the program, the mappings.
 const (
 	recordHead  = 19 * 8
 	recordStack = 256 << 10

@@ -1,7 +1,7 @@
-// Package proc inspects and ends other processes of this host: the tree below this process, found and
-// ended even if a parent in between, the launcher or the agent is gone (tree, run, group, guard,
-// sweep); what silent and crashed programs do (doing, ready, frames, walk, crash, alone, watch); what
-// processes inherit and what limits them (thread, limits).
+// Package proc inspects and ends other processes of this host: the tree below this process, ended
+// also after its parent, the launcher or the agent (tree, run, group, guard, sweep); the state and
+// stacks of silent and crashed programs (doing, ready, frames, walk, crash, alone, watch); limits
+// and bindings of new processes (thread, limits).
 package proc
 
 import (
