@@ -24,6 +24,12 @@ func (a *Arrival) Begin(sink Sink, peer world.Rank, h *Header) {
 	}
 }
 
+// Resume begins with the rest of a frame, which a look at its front has given this window.
+func (a *Arrival) Resume(rest []byte) { *a = Arrival{left: int64(len(rest)), window: rest} }
+
+// Name gives a token to the window of Resume.
+func (a *Arrival) Name(token uint64) { a.token = token }
+
 // Skip begins a frame with n bytes of payload that is dropped without telling the sink.
 func (a *Arrival) Skip(n int64) { *a = Arrival{left: n, drop: true} }
 

@@ -170,13 +170,27 @@ type InlineSender interface {
 	// SendNow is Send for a frame that can leave whole and at once. SendNow returning false has
 	// done nothing.
 	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
-	// RecvNow takes the next frame from peer if the whole frame has arrived, fits into b, and has
-	// want's Kind, Flags, Comm and Tag; a negative Tag is any. Then got is true, want is the
-	// frame's header, and the payload is in b. Otherwise RecvNow does nothing, and other reports
-	// whether a different frame is next, so that another look is in vain. RecvNow costs a load from
-	// memory.
-	RecvNow(peer world.Rank, want *Header, b mem.Buffer) (got, other bool)
+	// RecvNow looks for the next frame from peer, and takes the frame if its payload fits into b
+	// and it has want's Kind, Flags, Comm and Tag; a negative Tag is any. Then want becomes the
+	// frame's header. RecvNow waits some microseconds at most for the rest of a long payload, else
+	// it costs a load from memory.
+	RecvNow(peer world.Rank, want *Header, b mem.Buffer) Look
+	// Continue names the frame that RecvNow has Begun: Sink.Filled(token) reports its last byte.
+	Continue(peer world.Rank, token uint64)
 }
+
+// A Look is the outcome of RecvNow.
+type Look uint8
+
+const (
+	Nothing Look = iota // no frame has arrived
+	Other               // a different frame is next, so that another look is in vain
+	Begun               // the frame is longer than ShortFrame, and the rest of it has yet to arrive in b: Continue follows
+	Whole               // the payload is in b
+)
+
+// ShortFrame is the bytes of payload up to which RecvNow takes a frame whole or not at all.
+const ShortFrame = 8 << 10
 
 // Ends are the addresses of a Transport's positions in its rings to and from a peer. The addresses
 // are constant.

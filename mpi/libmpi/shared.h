@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0xeefc335f9036a2f1ULL
+#define GOMPI_SHARED_NUMBER 0x2c967d3c7a6a478dULL
 
 /* internal/calls */
 enum {
@@ -252,7 +252,8 @@ enum {
 	GOMPI_RING_INVITE = 3,
 	GOMPI_RING_GROWN = 128,
 	GOMPI_RING_TURNED = 64,
-	GOMPI_RING_MARKS = 192,
+	GOMPI_RING_TIMED = 32,
+	GOMPI_RING_MARKS = 224,
 	GOMPI_RING_LENGTH_AT = 8,
 	GOMPI_RING_READ_AT = 24,
 	GOMPI_RING_LENGTH_MASK = 65535,
@@ -782,7 +783,8 @@ _Static_assert(offsetof(struct gompi_ring, base) == 40, "base");
 struct gompi_control {
 	uint64_t head;
 	uint64_t helped;
-	uint8_t pad_0[48];
+	uint64_t cost;
+	uint8_t pad_0[40];
 	uint32_t hungry;
 	uint8_t pad_1[4];
 	uint64_t claims;
@@ -792,6 +794,7 @@ struct gompi_control {
 _Static_assert(sizeof(struct gompi_control) == 128, "struct gompi_control");
 _Static_assert(offsetof(struct gompi_control, head) == 0, "head");
 _Static_assert(offsetof(struct gompi_control, helped) == 8, "helped");
+_Static_assert(offsetof(struct gompi_control, cost) == 16, "cost");
 _Static_assert(offsetof(struct gompi_control, hungry) == 64, "hungry");
 _Static_assert(offsetof(struct gompi_control, claims) == 72, "claims");
 _Static_assert(offsetof(struct gompi_control, grown_to) == 80, "grown_to");
@@ -807,23 +810,14 @@ struct gompi_writer {
 	uint64_t since;
 	uint64_t clean;
 	uint8_t bulk;
-	uint8_t pad_1[7];
+	uint8_t awaited;
+	uint8_t pad_1[6];
 	int64_t most;
 	uint64_t full;
 	uint64_t claim[1];
-	struct {
-		int64_t from;
-		int64_t string_from;
-		int32_t rest;
-		int32_t slow;
-		int32_t non_temporal;
-		int32_t term;
-		int32_t compared;
-		uint8_t pad_0[4];
-		int64_t least;
-	} reader;
+	void *copies;
 };
-_Static_assert(sizeof(struct gompi_writer) == 176, "struct gompi_writer");
+_Static_assert(sizeof(struct gompi_writer) == 136, "struct gompi_writer");
 _Static_assert(offsetof(struct gompi_writer, ring) == 0, "ring");
 _Static_assert(offsetof(struct gompi_writer, tail) == 48, "tail");
 _Static_assert(offsetof(struct gompi_writer, seen) == 56, "seen");
@@ -832,18 +826,11 @@ _Static_assert(offsetof(struct gompi_writer, turns) == 72, "turns");
 _Static_assert(offsetof(struct gompi_writer, since) == 80, "since");
 _Static_assert(offsetof(struct gompi_writer, clean) == 88, "clean");
 _Static_assert(offsetof(struct gompi_writer, bulk) == 96, "bulk");
+_Static_assert(offsetof(struct gompi_writer, awaited) == 97, "awaited");
 _Static_assert(offsetof(struct gompi_writer, most) == 104, "most");
 _Static_assert(offsetof(struct gompi_writer, full) == 112, "full");
 _Static_assert(offsetof(struct gompi_writer, claim) == 120, "claim");
-_Static_assert(offsetof(struct gompi_writer, reader) == 128, "reader");
-_Static_assert(offsetof(struct gompi_writer, reader.from) == 128, "reader.from");
-_Static_assert(offsetof(struct gompi_writer, reader.string_from) == 136, "reader.string_from");
-_Static_assert(offsetof(struct gompi_writer, reader.rest) == 144, "reader.rest");
-_Static_assert(offsetof(struct gompi_writer, reader.slow) == 148, "reader.slow");
-_Static_assert(offsetof(struct gompi_writer, reader.non_temporal) == 152, "reader.non_temporal");
-_Static_assert(offsetof(struct gompi_writer, reader.term) == 156, "reader.term");
-_Static_assert(offsetof(struct gompi_writer, reader.compared) == 160, "reader.compared");
-_Static_assert(offsetof(struct gompi_writer, reader.least) == 168, "reader.least");
+_Static_assert(offsetof(struct gompi_writer, copies) == 128, "copies");
 
 /* transport/shm: reader */
 struct gompi_reader {
@@ -854,8 +841,11 @@ struct gompi_reader {
 	uint64_t after;
 	uint64_t wider;
 	uint64_t read;
+	uint8_t timed;
+	uint8_t pad_0[7];
+	int64_t since;
 };
-_Static_assert(sizeof(struct gompi_reader) == 96, "struct gompi_reader");
+_Static_assert(sizeof(struct gompi_reader) == 112, "struct gompi_reader");
 _Static_assert(offsetof(struct gompi_reader, ring) == 0, "ring");
 _Static_assert(offsetof(struct gompi_reader, pos) == 48, "pos");
 _Static_assert(offsetof(struct gompi_reader, returned) == 56, "returned");
@@ -863,6 +853,8 @@ _Static_assert(offsetof(struct gompi_reader, here) == 64, "here");
 _Static_assert(offsetof(struct gompi_reader, after) == 72, "after");
 _Static_assert(offsetof(struct gompi_reader, wider) == 80, "wider");
 _Static_assert(offsetof(struct gompi_reader, read) == 88, "read");
+_Static_assert(offsetof(struct gompi_reader, timed) == 96, "timed");
+_Static_assert(offsetof(struct gompi_reader, since) == 104, "since");
 
 
 #endif

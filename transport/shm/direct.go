@@ -398,8 +398,8 @@ func (t *Transport) copy(p *peer, x *move, from, to int) error {
 	switch {
 	case len(x.src) >= nonTemporalFrom:
 		mem.CopyNonTemporal(dst, src)
-	case x.put || x.shared.helping:
-		p.w.reader.Copy(dst, src)
+	case (x.put || x.shared.helping) && p.w.copies != nil:
+		copies[p.w.copies.long.Present()](dst, src)
 	default:
 		copy(dst, src)
 	}

@@ -90,30 +90,69 @@ func (t *Transport) disarm() bool {
 }
 
 // RecvNow implements transport.InlineSender.
-func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) (got, other bool) {
+func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) transport.Look {
 	p := t.talker(rank)
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
-		return false, false
+		return transport.Nothing
 	}
 	kind, content := p.next()
-	if kind != first {
-		return false, kind > 0
+	if kind == 0 {
+		return transport.Nothing
 	}
 	h := &t.head
-	if h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags || h.Comm != want.Comm ||
-		h.Tag != want.Tag && want.Tag >= 0 || int(h.Len) != len(content)-transport.HeaderSize || int(h.Len) > b.Size() {
-		return false, true
+	if kind != first || h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags || h.Comm != want.Comm ||
+		h.Tag != want.Tag && want.Tag >= 0 || h.Len > int64(b.Size()) {
+		return transport.Other
+	}
+	content = content[transport.HeaderSize:]
+	switch {
+	case int64(len(content)) == h.Len:
+	case h.Len <= transport.ShortFrame || int64(len(content)) > h.Len:
+		return transport.Other
 	}
 	*want = *h
-	copy(b.HostSlice(), content[transport.HeaderSize:])
+	body := b.HostSlice()[:h.Len]
+	n := copy(body, content)
 	t.done(p)
-	return true, false
+	if n == len(body) || t.rest(p, body[n:]) {
+		return transport.Whole
+	}
+	return transport.Begun
 }
+
+// restLooks is the number of looks for each further record of a frame, some microseconds: a writer
+// that runs is a copy of a record ahead.
+const restLooks = 1000
+
+// rest copies the rest of a frame to b, and reports whether all has come. Poll continues otherwise,
+// as behind a record that is none of this frame.
+func (t *Transport) rest(p *peer, b []byte) bool {
+	for looks := restLooks; looks > 0; looks-- {
+		kind, content := p.next()
+		if kind == 0 {
+			continue
+		}
+		if kind != more || len(content) > len(b) {
+			break
+		}
+		b = b[copy(b, content):]
+		t.done(p)
+		if len(b) == 0 {
+			return true
+		}
+		looks = restLooks
+	}
+	p.in.Resume(b)
+	return false
+}
+
+// Continue implements transport.InlineSender.
+func (t *Transport) Continue(rank world.Rank, token uint64) { t.talker(rank).in.Name(token) }
 
 // next returns the next record.
 func (p *peer) next() (kind int, content []byte) {
 	kind, content = p.r.next()
-	if p.behind && kind > 0 {
+	if p.behind && kind > 0 && len(content) <= mostFetched {
 		p.r.fetch(content)
 	}
 	p.behind = kind > 0

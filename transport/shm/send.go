@@ -89,13 +89,17 @@ func (t *Transport) SendNow(rank world.Rank, h *transport.Header, b mem.Buffer) 
 		return false
 	}
 	body := b.HostSlice()
-	if p.w.room() < frameHead+len(body) {
+	if !p.w.fits(len(body)) {
 		return false
 	}
 	h.Len = int64(len(body))
 	t.announce(p)
-	p.w.begin(h, body)
+	n, _ := p.w.begin(h, body)
 	t.wake(p)
+	for n < len(body) {
+		n += p.w.continueFrame(body[n:])
+		t.wake(p)
+	}
 	return true
 }
 

@@ -76,12 +76,10 @@ type Shape struct {
 	// level: 488 us with 256 KiB, 170 with 2 MiB). On other processors, such a ring leaves the
 	// caches for nothing.
 	Bytes int
-	// Reach defines how payloads are copied into a ring.
-	Reach mem.Distance
 }
 
 // defaultShape is the Shape for an unknown processor.
-var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, Reach: mem.Distance{From: 8 << 10}}
+var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing}
 
 // The bounds of a Shape's longest record. The word of a record has 16 bits for the length. Small
 // messages fit whole into the shorter bound.

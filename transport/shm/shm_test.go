@@ -14,6 +14,7 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/internal/stress"
+	"gompi/internal/ways"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/transporttest"
@@ -107,12 +108,27 @@ func TestConformanceWithTheSmallestRings(t *testing.T) {
 // shapes are as different as can be.
 var shapes = []Shape{
 	defaultShape,
-	{Chunk: leastRecord, Bytes: firstLap, Reach: mem.Distance{From: 1 << 40}},
-	{Chunk: leastRecord + 1, Bytes: largestRing, Reach: mem.Distance{From: 4 << 10}},
-	{Chunk: mostRecord, Bytes: firstLap, Reach: mem.Distance{From: 4 << 10}},
-	{Chunk: mostRecord, Bytes: largestRing, Reach: mem.Distance{From: 1 << 40}},
-	{Chunk: 16 << 10, Bytes: 256 << 10, Reach: mem.Distance{StringFrom: 1 << 10}},
-	{Chunk: 20_000, Bytes: 300_000, Reach: mem.Distance{From: 8 << 10}},
+	{Chunk: leastRecord, Bytes: firstLap},
+	{Chunk: leastRecord + 1, Bytes: largestRing},
+	{Chunk: mostRecord, Bytes: firstLap},
+	{Chunk: mostRecord, Bytes: largestRing},
+	{Chunk: 16 << 10, Bytes: 256 << 10},
+	{Chunk: 20_000, Bytes: 300_000},
+}
+
+// Each way of a copy delivers, and any mix of them.
+func TestConformanceOfEachCopy(t *testing.T) {
+	defer func(all [len(copies)]func(dst, src []byte), p ways.Pace) { copies, pace = all, p }(copies, pace)
+	pace.First = 0
+	for way, f := range copies {
+		t.Run(fmt.Sprint("way ", way), func(t *testing.T) {
+			defer func(all [len(copies)]func(dst, src []byte)) { copies = all }(copies)
+			copies = [len(copies)]func(dst, src []byte){f, f, f}
+			transporttest.Run(t, openNet)
+		})
+	}
+	pace.Random = true
+	t.Run("random", func(t *testing.T) { transporttest.Run(t, openNet) })
 }
 
 // A reader takes records of any shape, whatever its own is.
@@ -131,8 +147,8 @@ func TestShapesAreThoseThatRingsCanHave(t *testing.T) {
 	for _, test := range []struct{ s, want Shape }{
 		{defaultShape, defaultShape},
 		{Shape{}, Shape{Chunk: 4 << 10, Bytes: 64 << 10}},
-		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, Reach: mem.Distance{From: 1 << 40}},
-			Shape{Chunk: 64 << 10, Bytes: 2 << 20, Reach: mem.Distance{From: 1 << 40}}},
+		{Shape{Chunk: 1 << 40, Bytes: 1 << 40},
+			Shape{Chunk: 64 << 10, Bytes: 2 << 20}},
 		{Shape{Chunk: 20_000, Bytes: 300_000}, Shape{Chunk: 20_000 &^ 63, Bytes: 256 << 10}},
 	} {
 		if got := test.s.rounded(); got != test.want {
@@ -254,6 +270,10 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 	mem := area(n)[ringsAt(n):][:stride(n)]
 	w, r := writer{ring: newRing(mem)}, newReader(mem)
 	w.setShape(shape)
+	if n == 2 { // and any mix of copies
+		random := ways.Pace{Ways: len(copies), Random: true}
+		w.copies = &copier{short: ways.New(&random), long: ways.New(&random)}
+	}
 	longest, claims := 0, 0
 	w.claim = func() bool { // not at first
 		claims++

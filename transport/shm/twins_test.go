@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"gompi/internal/mem"
+	"gompi/internal/ways"
 	"gompi/mpi/libmpi/twins"
 	"gompi/transport"
 )
@@ -24,7 +24,8 @@ func newSides(size int) *sides {
 		words := make([]uint64, (controlSize+size)/8)
 		p.rings[i] = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 		p.out[i] = writer{ring: newRing(p.rings[i])}
-		p.out[i].setShape(Shape{Chunk: size / 2, Bytes: size, Reach: mem.Distance{From: 1 << 30}})
+		p.out[i].setShape(Shape{Chunk: size / 2, Bytes: size})
+		p.out[i].copies = &copier{short: ways.New(&ways.Pace{Ways: 1, First: 1 << 30})} // C never reports
 		p.in[1-i] = newReader(p.rings[i])
 	}
 	return p
@@ -34,7 +35,8 @@ func newSides(size int) *sides {
 func (p *sides) bytes() []byte {
 	out, in := p.out, p.in
 	for i := range out {
-		out[i].control, out[i].claim, out[i].reader = nil, nil, mem.Distance{}
+		out[i].control, out[i].claim, out[i].copies = nil, nil, nil
+		out[i].awaited = false
 		in[i].control, in[i].here, in[i].after, in[i].wider, in[i].read = nil, nil, 0, 0, 0
 		out[i].mem, in[i].mem = nil, nil
 	}

@@ -121,7 +121,7 @@ func takenWhole(t *testing.T, n *net) {
 		}
 		err := r.drive("all messages", 0, func() bool {
 			if next := len(r.got); next%5 > 0 {
-				r.recvNow(0, next)
+				r.recvNow(0, next, []int{600, 30_000, 100_000}[next%3])
 			}
 			return len(r.got) == len(sizes)
 		})

@@ -189,16 +189,23 @@ func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool
 	return p != nil && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
-// recvNow receives the frame with a tag at once, if r's transport can and the frame is short, the
-// next, and has arrived.
-func (r *rank) recvNow(peer world.Rank, tag int) {
-	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
+// recvNow receives the frame with a tag at once, or begins to, if r's transport can and the frame is
+// the next, has arrived, and has at most that many bytes.
+func (r *rank) recvNow(peer world.Rank, tag, most int) {
+	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, most)
 	p := r.Capabilities().Inline
 	if p == nil {
 		return
 	}
-	if got, _ := p.RecvNow(peer, &h, mem.Bytes(payload)); got {
-		r.complete(&arrival{message: message{peer: peer, h: h, payload: payload[:h.Len]}})
+	switch a := (&arrival{message: message{peer: peer, h: h}}); p.RecvNow(peer, &a.h, mem.Bytes(payload)) {
+	case transport.Whole:
+		a.payload = payload[:a.h.Len]
+		r.complete(a)
+	case transport.Begun:
+		r.lastToken++
+		a.scratch = payload[:a.h.Len]
+		r.arriving[r.lastToken] = a
+		p.Continue(peer, r.lastToken)
 	}
 }
 

@@ -98,12 +98,17 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}
-	if st, ok := ch.recvNow(src, tag, b, min(e.Progress.Spin(), briefly)); ok {
+	st, look := ch.recvNow(src, tag, b, min(e.Progress.Spin(), briefly))
+	if look == transport.Whole {
 		return st, nil
 	}
 	r := e.newRequest()
 	defer e.FreeRequest(r)
-	ch.expect(r, src, tag, b)
+	if look == transport.Begun {
+		ch.resume(r, st, b)
+	} else {
+		ch.expect(r, src, tag, b)
+	}
 	err := ch.waitBlocking(ctx, r)
 	return r.status, err
 }
@@ -113,31 +118,28 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 const briefly = 200
 
 // recvNow receives an eager message if it is the next frame from src. recvNow looks up to looks
-// times, at least once, while there is no frame, and reports whether it has received the message.
-// This is the fast path, which neither queues nor polls: no earlier receive may match the
-// message, and no other goroutine may drive.
-func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
+// times, at least once, while there is no frame. This is the fast path, which neither queues nor
+// polls: no earlier receive may match the message, and no other goroutine may drive.
+func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, transport.Look) {
 	e := ch.Engine
 	if src < 0 || ch.Broken() != nil || e.Progress.Driven() || !b.IsHost() && !fitsRoom(b) || !ch.q.Idle(src) {
-		return nothing, false
+		return nothing, transport.Nothing
 	}
 	p := e.Peers.Peer(ch.World(src))
 	if !p.Inline() {
-		return nothing, false
+		return nothing, transport.Nothing
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
 	into := b
 	if b.IsScattered() {
 		into = e.roomFor(b)
 	}
-	for {
-		got, other := p.RecvNow(&e.h, into)
-		if got {
-			break
+	look := p.RecvNow(&e.h, into)
+	for look < transport.Begun {
+		if looks--; looks <= 0 || look == transport.Other || e.Progress.Wanted() {
+			return nothing, look
 		}
-		if looks--; looks <= 0 || other || e.Progress.Wanted() {
-			return nothing, false
-		}
+		look = p.RecvNow(&e.h, into)
 	}
 	st := Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}
 	if b.IsScattered() {
@@ -146,7 +148,15 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 		}
 	}
 	e.room.ReturnCredit(p, st.Bytes)
-	return st, true
+	return st, look
+}
+
+// resume makes r the receive of a message that recvNow has begun.
+func (ch *Channel) resume(r *Request, st Status, b mem.Buffer) {
+	r.begin(ch, payload.Filling, b, ch.World(st.Source), st.Tag)
+	r.Peer, r.Size, r.status = ch.Engine.Peers.Peer(r.peer), st.Bytes, st
+	r.Arrives(st.Bytes)
+	r.Peer.Continue(ch.Engine.Stamp(r))
 }
 
 // Sendrecv sends out and receives in at the same time, as Send and Recv do.
@@ -193,7 +203,8 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.Engine
 	e.Progress.Lock()
 	r := e.open()
-	if st, ok := ch.look(src, tag, b); ok {
+	st, look := ch.look(src, tag, b)
+	if look == transport.Whole {
 		h := r.end(st)
 		r.Pend(b, true)
 		if e.Peers.Pending() {
@@ -204,7 +215,11 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	}
 	h := r.handle()
 	r.Pend(b, true)
-	ch.expect(r, src, tag, b)
+	if look == transport.Begun {
+		ch.resume(r, st, b)
+	} else {
+		ch.expect(r, src, tag, b)
+	}
 	e.outstanding(r)
 	if e.Progress.Driven() && r.Stage == payload.Posted {
 		e.Progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
@@ -223,22 +238,22 @@ const pauses = 16
 // look is recvNow for Irecv, which must not wait. It first polls if earlier receives wait for
 // messages of src, since these match first. It looks only at InlineSenders, which read memory: a
 // look at a socket would cost a system call.
-func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
+func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, transport.Look) {
 	e := ch.Engine
 	if e.pause > 0 {
 		e.pause--
-		return nothing, false
+		return nothing, transport.Nothing
 	}
 	if src >= 0 && !e.Progress.Driven() && ch.q.Awaits(src) {
 		if p := e.Peers.Peer(ch.World(src)); p.Inline() {
 			p.Poll()
 		}
 	}
-	st, ok := ch.recvNow(src, tag, b, 1)
-	if !ok {
+	st, look := ch.recvNow(src, tag, b, 1)
+	if look < transport.Begun {
 		e.pause = pauses
 	}
-	return st, ok
+	return st, look
 }
 
 // waitBlocking waits for a request of a blocking call, and gives the request up when ctx ends.

@@ -85,6 +85,6 @@ func (w *sharedMemory) admit(rank world.Rank, part []byte) error {
 func (w *sharedMemory) setRules(r *path.Rules) {
 	if w.t != nil {
 		chunk, bytes := r.Ring()
-		w.t.SetShape(shm.Shape{Chunk: chunk, Bytes: bytes, Reach: r.Reach()})
+		w.t.SetShape(shm.Shape{Chunk: chunk, Bytes: bytes})
 	}
 }

@@ -67,9 +67,12 @@ func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
 }
 
 // RecvNow is RecvNow of transport.InlineSender. p is Inline.
-func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
+func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) transport.Look {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
+
+// Continue is Continue of transport.InlineSender.
+func (p *Peer) Continue(token uint64) { p.inline.Continue(p.Rank, token) }
 
 // Lender returns the transport's transport.Lender, nil if there is none.
 func (p *Peer) Lender() transport.Lender { return p.can.Lender }
