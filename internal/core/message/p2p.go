@@ -153,6 +153,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, trans
 
 // resume makes r the receive of a message that recvNow has begun.
 func (ch *Channel) resume(r *Request, st Status, b mem.Buffer) {
+	r.Settle()
 	r.begin(ch, payload.Filling, b, ch.World(st.Source), st.Tag)
 	r.Peer, r.Size, r.status = ch.Engine.Peers.Peer(r.peer), st.Bytes, st
 	r.Arrives(st.Bytes)
