@@ -7,7 +7,6 @@
 //	gompi-bench ddp -np 2 resnet50
 //	gompi-bench programs -np 2,4 lammps-melt hpcc
 //	gompi-bench sim -np 64,1024 -machine cluster,rate=100gbit allreduce
-//	gompi-bench profile
 //
 // internal/measure documents the method of timing.
 package main
@@ -38,7 +37,6 @@ func commands() []command {
 		{"ddp", "measure data-parallel training beside PyTorch and MPI libraries", ddpMain},
 		{"programs", "measure MPI programs on gompi's MPI libraries beside others", programsMain},
 		{"sim", "simulate collectives on networks, and of as many ranks, as one does not have", simMain},
-		{"profile", "measure what this machine's processors are good at, and keep it for its jobs", profileMain},
 	}
 }
 
@@ -71,9 +69,13 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, version.Text("gompi-bench"))
 		return 0
 	}
+	if name == "profile" { // of earlier versions
+		fmt.Fprintln(stdout, "gompi-bench profile has nothing to do: ranks measure what it measured")
+		return 0
+	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, programs, sim, profile; gompi-bench -h says what they do\n", name)
+		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, programs, sim; gompi-bench -h says what they do\n", name)
 		return 2
 	}
 	return commands()[i].main(args, stdout, stderr)

@@ -34,7 +34,8 @@ var rules = []rule{
 	{"internal/version", nil},
 	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
-	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
+	{"internal/machine", nil},
+	{"internal/ways", nil},
 	{"internal/sockets", nil},
 	{"internal/seal", nil},
 	{"internal/stress", nil},
@@ -45,7 +46,7 @@ var rules = []rule{
 	{"internal/timeline", nil},
 	{"internal/stats", []string{"internal/seg"}},
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal"}},
-	{"transport", []string{"internal/sockets", "internal/machine", "internal/fifo", "internal/poll", "internal/seal",
+	{"transport", []string{"internal/sockets", "internal/machine", "internal/ways", "internal/fifo", "internal/poll", "internal/seal",
 		"internal/env"}},
 	{"internal/core/match", nil},
 	// not the forms of messages and collectives
@@ -90,7 +91,7 @@ var rules = []rule{
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
 		"internal/core/shmcoll"}},
 	// not whose messages it moves
-	{"internal/core/payload", []string{"internal/core/peers", "internal/core/path", "transport", "internal/fifo"}},
+	{"internal/core/payload", []string{"internal/core/peers", "internal/ways", "transport", "internal/fifo"}},
 	{"internal/core/peers", []string{"transport"}}, // not the purpose of frames
 	{"internal/core/record", []string{"internal/core/progress", "internal/seg"}},
 	// not the operations that it ends
@@ -106,7 +107,7 @@ var rules = []rule{
 		"internal/seg"}},
 	{"internal/core/shmsync/shmsynctest", []string{"internal/core/shmsync", "internal/stress"}},
 	{"internal/core/shmsync", nil}, // not even collectives: it knows steps
-	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
+	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/ways",
 		"internal/core/shmsync", "internal/seg"}},
 	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll",
 		"internal/core/hier", "internal/core/shmcoll", "internal/core/round", "internal/core/message",
@@ -187,7 +188,7 @@ var rules = []rule{
 	{"examples/train", []string{"examples/internal", "comm", "cudaops"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "mpirun/startsim", "cudaops", "internal/cli", "internal/env",
-		"internal/machine", "internal/version", "internal/atomicfile"}},
+		"internal/version", "internal/atomicfile"}},
 	{"bench", []string{"comm", "internal/machine", "internal/atomicfile", "hostfile"}},
 }
 

@@ -102,6 +102,9 @@ func (c *Comm) Mirrored() {
 	p.SetTeam(&c.exec.Shared.Team, true)
 }
 
+// UntuneMachine makes ranks ignore the settings of this machine's processor.
+func UntuneMachine() { tuning = func() string { return "" } }
+
 // Share makes members carry shares of vectors from this many bytes on.
 func (c *Comm) Share(from int) {
 	rules := *c.rules

@@ -293,25 +293,33 @@ func (cfg settings) card(f network.Connection, block shmsync.Token) (network.Car
 	}
 	if info.Rank == 0 {
 		rules := path.Rules{Deterministic: cfg.Deterministic}
-		cfg.suit(&rules)
+		if err := rules.Tune(tuning()); err != nil {
+			return c, err
+		}
 		if err := rules.Tune(cfg.Tuning); err != nil {
 			return c, fmt.Errorf("%s: %w", env.Tune, err)
+		}
+		if os.Getenv(env.Profile) != "" {
+			rules.Ignored = append(rules.Ignored, env.Profile)
+		}
+		for _, name := range rules.Ignored {
+			cfg.loud().Warn(name + " has no effect any more: ranks measure which copy is fastest")
 		}
 		c.Rules = rules.Encode()
 	}
 	return c, nil
 }
 
-// suit sets rules as this machine's profile has them.
-func (cfg settings) suit(rules *path.Rules) {
-	profile, err := machine.Read(env.String(env.Profile))
-	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
-		log := cfg.Logger
-		if cfg.silent { // a user with a profile must learn why it is not used
-			log, _ = env.NewLogger("warn", os.Stderr)
-		}
-		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
+// tuning is this machine's.
+var tuning = machine.Tuning
+
+// loud returns a Logger for a user whose settings have no effect.
+func (cfg settings) loud() *slog.Logger {
+	if !cfg.silent {
+		return cfg.Logger
 	}
+	log, _ := env.NewLogger("warn", os.Stderr)
+	return log
 }
 
 // resolve fills the fields that are zero from the environment.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/cudaops/cudatest"
+	"gompi/internal/core"
 	"gompi/internal/env"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Setenv("FAKECUDA_DEVICES", "4") // one for each rank, where that matters
-	os.Setenv("GOMPI_PROFILE", "none") // one machine's tests are another's
+	core.UntuneMachine()               // one machine's tests are another's
 	cudatest.Use()
 	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" && os.Getenv(env.GoProcs) == "" {
 		usual := runtime.GOMAXPROCS(max(ranksAtOnce, runtime.NumCPU()))

@@ -200,7 +200,7 @@ func settings() []Var {
 		{Token, "", byBoot + ", gompirun", "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT, and nodes where gompirun was started one by one know each other", false},
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks; `ucx`: RDMA between hosts, and say so if a rank lacks it: docs/rdma.md", false},
 		{Tune, "", byComm, "algorithms over messages for some collectives, such as `allreduce:16k-:circulant`, and thresholds, such as `shm.ring.chunk=16k`: docs/tuning.md", false},
-		{Profile, "", byComm, "a file with the profile of rank 0's processors, in place of gompi-bench profile's, or `none`: docs/tuning.md", false},
+		{Profile, "", byComm, "has no effect any more: ranks measure which copy is fastest", false},
 		{Short, "on", byComm, "short messages and collectives, and windows, of MPI programs on gompi's MPI libraries, within a host, without entering Go: off, on, or mix, which leaves some to Go, for tests", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted; not set, less within a host whose processors copy faster from where it lies (tuning.md)", false},
 		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},

@@ -1,5 +1,15 @@
 package mem
 
+// Copies are the ways to copy src to dst, memory of equal length that does not overlap, if another
+// processor reads dst next. Which is fastest depends on the processors, and on whether the two
+// share a cache. The first is plain.
+var Copies = [...]func(dst, src []byte){
+	func(dst, src []byte) { copy(dst, src) }, CopyNonTemporal, CopyString,
+}
+
+// NonTemporal is the index of CopyNonTemporal in Copies.
+const NonTemporal = 1
+
 // CopyString copies src to dst, up to the shorter length, with the processor's string instruction
 // (REP MOVSB), or as copy does on a processor without such an instruction. The two do not overlap.
 // On some processors the instruction takes whole lines over without fetching them first, and is

@@ -2,20 +2,24 @@
 // is done. It knows no processor, and reads no clock.
 package ways
 
+import "sync/atomic"
+
 // Most is the largest number of ways of a Chooser.
-const Most = 3
+const Most = 4
 
 // A Pace says how often a Chooser tries and times.
 type Pace struct {
-	Ways  int // the number of ways; the first is taken at first
-	First int // the uses before the first trial
-	Every int // one of so many uses is timed
-	Warm  int // the uses of another way in a trial before one is timed, as for caches to fill
+	Ways  int8  // the number of ways
+	At    int8  // the way at first
+	First int16 // the uses before the first trial
+	Every int16 // one of so many uses is timed
+	Warm  int16 // the uses of another way in a trial before one is timed, as for caches to fill
 
-	// Random makes each use behind the first ones take a way drawn by lot, the same on all ranks,
-	// for tests.
-	Random bool
+	Random bool // each use behind the first ones takes a way drawn by lot, equally on all ranks
 }
+
+// AtRandom makes new Choosers Random from their first use on, for tests.
+var AtRandom atomic.Bool
 
 const (
 	// samples is the number of timed uses of a way in a trial. The least cost counts, since
@@ -41,7 +45,7 @@ const (
 // The same uses and notes in the same order give the same choices. So ranks that note equal costs
 // take equal ways. A Chooser is for one goroutine.
 type Chooser struct {
-	pace    *Pace
+	pace    Pace
 	present int8
 	trying  int8  // the way that a trial times, -1 without a trial
 	sampled int8  // timed uses of that way
@@ -58,8 +62,16 @@ type Chooser struct {
 	sits    [Most]int8 // and sat out last
 }
 
-// New returns a Chooser. Choosers of a kind share p.
-func New(p *Pace) Chooser { return Chooser{pace: p, trying: -1, untimed: int32(p.First)} }
+// New returns a Chooser.
+func New(p Pace) Chooser {
+	if AtRandom.Load() {
+		p.Random, p.First = true, 0
+	}
+	return Chooser{pace: p, present: p.At, trying: -1, untimed: int32(p.First)}
+}
+
+// IsNew reports whether c is the zero Chooser, which chooses nothing.
+func (c *Chooser) IsNew() bool { return c.pace.Ways == 0 }
 
 // Present returns the way of uses that are not counted.
 func (c *Chooser) Present() int { return int(c.present) }
@@ -76,7 +88,7 @@ func (c *Chooser) Next() (way int, timed bool) {
 	case c.pace.Random:
 		c.drawn = c.drawn*1664525 + 1013904223
 		c.waiting = c.drawn>>30 == 0
-		return int(c.drawn>>16) % c.pace.Ways, c.waiting
+		return int(c.drawn>>16) % int(c.pace.Ways), c.waiting
 	case c.trying < 0 && c.until > 0:
 		c.untimed = min(int32(c.pace.Every), c.until) - 1
 		c.until -= c.untimed + 1
@@ -86,7 +98,7 @@ func (c *Chooser) Next() (way int, timed bool) {
 		c.best = [Most]int64{}
 		c.try(c.present)
 	}
-	if c.trying != c.present && int(c.warmed) < c.pace.Warm {
+	if c.trying != c.present && c.warmed < int32(c.pace.Warm) {
 		c.warmed++
 		return int(c.trying), false
 	}
@@ -134,7 +146,7 @@ func (c *Chooser) sample(cost int64) {
 	if c.trying == c.present {
 		next = 0
 	}
-	for ; int(next) < c.pace.Ways; next++ {
+	for ; next < c.pace.Ways; next++ {
 		if next != c.present && c.out[next] == 0 {
 			c.try(next)
 			return
@@ -146,7 +158,7 @@ func (c *Chooser) sample(cost int64) {
 // decide ends a trial.
 func (c *Chooser) decide() {
 	winner := c.present
-	for way := range int8(c.pace.Ways) {
+	for way := range c.pace.Ways {
 		if b := c.best[way]; b > 0 && b*100 < c.best[winner]*worth {
 			winner = way
 		}
@@ -166,7 +178,7 @@ func (c *Chooser) decide() {
 			c.sits[way] = 0
 		}
 	}
-	least := int32(share * (c.pace.Ways - 1) * (c.pace.Warm + samples))
+	least := share * (int32(c.pace.Ways) - 1) * (int32(c.pace.Warm) + samples)
 	if winner != c.present {
 		c.term = 0
 	}

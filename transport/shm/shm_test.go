@@ -271,8 +271,8 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 	w, r := writer{ring: newRing(mem)}, newReader(mem)
 	w.setShape(shape)
 	if n == 2 { // and any mix of copies
-		random := ways.Pace{Ways: len(copies), Random: true}
-		w.copies = &copier{short: ways.New(&random), long: ways.New(&random)}
+		random := ways.Pace{Ways: int8(len(copies)), Random: true}
+		w.copies = &copier{short: ways.New(random), long: ways.New(random)}
 	}
 	longest, claims := 0, 0
 	w.claim = func() bool { // not at first

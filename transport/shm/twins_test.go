@@ -25,7 +25,7 @@ func newSides(size int) *sides {
 		p.rings[i] = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 		p.out[i] = writer{ring: newRing(p.rings[i])}
 		p.out[i].setShape(Shape{Chunk: size / 2, Bytes: size})
-		p.out[i].copies = &copier{short: ways.New(&ways.Pace{Ways: 1, First: 1 << 30})} // C never reports
+		p.out[i].copies = &copier{short: ways.New(ways.Pace{Ways: 1, First: 10_000})} // C never reports
 		p.in[1-i] = newReader(p.rings[i])
 	}
 	return p

@@ -20,6 +20,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/internal/stress"
+	choosers "gompi/internal/ways"
 )
 
 // The flags by which a failure is repeated.
@@ -182,6 +183,7 @@ func (j job) inproc(ctx context.Context, limit time.Duration) error {
 // one, and units.
 func rankMain(args []string) {
 	seed, err := strconv.ParseUint(args[0], 10, 64)
+	choosers.AtRandom.Store(seed%2 == 0)
 	count, err2 := strconv.Atoi(args[1])
 	limit, err3 := time.ParseDuration(args[2])
 	var units []int

@@ -33,8 +33,7 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	return ch.waitBlocking(ctx, r)
 }
 
-// sendNow sends an eager message if it can leave at once, and reports whether it has left. This
-// is the fast path, without a Request.
+// sendNow sends an eager message without a Request, and reports whether the message has left.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if dst == ch.Rank() || ch.Broken() != nil || !b.IsHost() && !fitsRoom(b) {
 		return false
@@ -71,18 +70,9 @@ func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.packed[:b
 // eager reports whether a message to p may be sent eagerly: the message is short, there is
 // credit, and p does not read it sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
-	size := b.Size()
-	return size <= ch.Engine.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.Engine.room.Credit) && !ch.Engine.isRead(p, b)
-}
-
-// isRead reports whether p copies a message of eager size from the sender's memory. On some
-// processors that takes two thirds of the time of a frame (compare-mpi on an Intel Xeon, near, 64
-// KiB, in a frame and read: latency 8.6 and 5.7 us, irecv 8.7 and 5.7, bw 8.3 and 5.9). The message
-// is announced like a message without credit: if p has no receive, p fetches the message at once.
-// Scattered memory of such a length is announced, too, to be unpacked while more is packed.
-func (e *Engine) isRead(p *peers.Peer, b mem.Buffer) bool {
-	return e.cfg.ReadsSooner && e.Mover.Has(b.Size()) && p.Getter != nil &&
-		(b.IsScattered() || e.Mover.Source(p.Getter, p.Rank, b) != 0)
+	e, size := ch.Engine, b.Size()
+	return size <= e.cfg.Eager && p.Credit.Covers(peers.Cost(size), e.room.Credit) &&
+		!(e.cfg.ReadsSooner && e.Mover.IsRead(p, b))
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx has ended
@@ -104,11 +94,7 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	}
 	r := e.newRequest()
 	defer e.FreeRequest(r)
-	if look == transport.Begun {
-		ch.resume(r, st, b)
-	} else {
-		ch.expect(r, src, tag, b)
-	}
+	ch.await(r, look, st, src, tag, b)
 	err := ch.waitBlocking(ctx, r)
 	return r.status, err
 }
@@ -151,10 +137,14 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, trans
 	return st, look
 }
 
-// resume makes r the receive of a message that recvNow has begun.
-func (ch *Channel) resume(r *Request, st Status, b mem.Buffer) {
+// await makes r the receive of a message, which recvNow may have begun.
+func (ch *Channel) await(r *Request, look transport.Look, st Status, src, tag int, b mem.Buffer) {
+	if look != transport.Begun {
+		ch.expect(r, src, tag, b)
+		return
+	}
 	r.Settle()
-	r.begin(ch, payload.Filling, b, ch.World(st.Source), st.Tag)
+	r.begin(ch, payload.Filling, b, ch.World(src), st.Tag)
 	r.Peer, r.Size, r.status = ch.Engine.Peers.Peer(r.peer), st.Bytes, st
 	r.Arrives(st.Bytes)
 	r.Peer.Continue(ch.Engine.Stamp(r))
@@ -216,29 +206,23 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	}
 	h := r.handle()
 	r.Pend(b, true)
-	if look == transport.Begun {
-		ch.resume(r, st, b)
-	} else {
-		ch.expect(r, src, tag, b)
-	}
+	ch.await(r, look, st, src, tag, b)
 	e.outstanding(r)
 	if e.Progress.Driven() && r.Stage == payload.Posted {
 		e.Progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
-		return h
+	} else {
+		e.Progress.Exit()
 	}
-	e.Progress.Exit()
 	return h
 }
 
-// pauses is the number of Irecvs that skip the fast path after an Irecv that has found no message.
-// A reader that looks again at once takes cache lines from the writer during its writes; a later
-// reader finds several messages (bw inside a host of 256 bytes: 0.11 us a message without pauses,
-// 0.09 with; of 4 KiB 0.23 and 0.17).
+// pauses is the number of Irecvs that skip the fast path after one that has found no message. A reader
+// that looks again at once takes cache lines from the writer; a later reader finds several messages
+// (bw inside a host of 256 bytes: 0.11 us a message without pauses, 0.09 with; of 4 KiB 0.23, 0.17).
 const pauses = 16
 
-// look is recvNow for Irecv, which must not wait. It first polls if earlier receives wait for
-// messages of src, since these match first. It looks only at InlineSenders, which read memory: a
-// look at a socket would cost a system call.
+// look is recvNow for Irecv. It first polls if earlier receives wait for messages of src, since these
+// match first, but only InlineSenders: a look at a socket costs a system call.
 func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, transport.Look) {
 	e := ch.Engine
 	if e.pause > 0 {

@@ -165,7 +165,7 @@ func (s *Selector) largeChunk() Chunk {
 	if s.Ranks > 2 {
 		parts = manyParts
 	}
-	return Chunk{Parts: parts, Least: s.rules.threshold(shmChunk), Most: most, Large: true}
+	return Chunk{Parts: parts, Least: 2 * s.rules.threshold(shmChunk), Most: most, Large: true}
 }
 
 // hier returns the hierarchical Path, nil if the collective goes by messages. By messages go

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
-	"gompi/internal/mem"
 )
 
 // Rules are the conditions under which a communicator chooses, and the user's tuning. All its
@@ -22,6 +21,9 @@ type Rules struct {
 	// Hosts is the number of hosts that the ranks run on; 0 means 1. Ranks of a host are taken to
 	// be neighbours.
 	Hosts int
+
+	// Ignored has the names that Tune has read and that have no effect any more.
+	Ignored []string
 
 	tuned [len(catalogue)][]rule   // come before the built-in rules
 	set   [numThresholds]threshold // by the user
@@ -70,12 +72,6 @@ func (r *Rules) TriesFrom() int {
 // Ring returns the bytes of a chunk and of a ring for messages inside a host.
 func (r *Rules) Ring() (chunk, bytes int) {
 	return r.threshold(shmRingChunk), r.threshold(shmRingBytes)
-}
-
-// Reach returns how a rank copies data that others of its host read. The choice of a rank does
-// not affect others.
-func (r *Rules) Reach() mem.Distance {
-	return mem.Distance{From: r.threshold(shmRingNonTemporalFrom), StringFrom: r.threshold(shmRingStringFrom)}
 }
 
 // keepsOrder reports whether operands have to be combined in the order of coll/order.go. custom

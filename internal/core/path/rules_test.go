@@ -103,7 +103,6 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 		{"shm.chunk=never", `"never"`, "512 or 16k"},
 		{"shm.ring.chunk=128k", `"128k"`, "4k to 64k"},
 		{"shm.ring.bytes=1k", `"1k"`, "64k to 2m"},
-		{"shm.ring.nontemporal=1k", `"1k"`, "4k to 1024g"},
 	}
 	for _, tt := range tests {
 		table := new(Rules)
@@ -204,13 +203,24 @@ func TestTuningGoesBeforeAProfile(t *testing.T) {
 	}
 }
 
+// Names of earlier versions have no effect, and are reported.
+func TestRetiredThresholdsAreIgnored(t *testing.T) {
+	var r Rules
+	if err := r.Tune("shm.ring.nontemporal=1k;shm.large=3k;shm.ring.string=never"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.Ignored, retired) || r.String() != "shm.large=3k\n" {
+		t.Errorf("ignored %q, and the rules are %q, want %q and the rest", r.Ignored, &r, retired)
+	}
+}
+
 // What is never reached has a name.
 func TestNeverIsALength(t *testing.T) {
 	var r Rules
-	if err := r.Tune("shm.ring.nontemporal=never;shm.read=never"); err != nil {
+	if err := r.Tune("shm.trial=never;shm.read=never"); err != nil {
 		t.Fatal(err)
 	}
-	if from, _ := r.Reads(); from != most || r.Reach().From != most {
-		t.Errorf("reads from %d, non-temporal stores from %d, want %d", from, r.Reach().From, int64(most))
+	if from, _ := r.Reads(); from != most || r.TriesFrom() != most {
+		t.Errorf("reads from %d, trials from %d, want %d", from, r.TriesFrom(), int64(most))
 	}
 }

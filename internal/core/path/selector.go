@@ -195,8 +195,8 @@ func (s *Selector) kernelOfMany(k calls.Kind, from int) int {
 	return from
 }
 
-// Reach returns how a rank copies data that others of its host read.
-func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
+// Oversubscribed reports whether ranks outnumber processors.
+func (s *Selector) Oversubscribed() bool { return s.rules.Oversubscribed }
 
 // NonTemporalInPlace is NonTemporal for ranks that store into vectors in place, with this many
 // bytes for each rank on average.

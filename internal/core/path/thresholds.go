@@ -20,8 +20,6 @@ const (
 	shmTrialFrom
 	shmRingChunk
 	shmRingBytes
-	shmRingNonTemporalFrom
-	shmRingStringFrom
 
 	hierChunk
 	hierSharesFrom
@@ -46,10 +44,11 @@ var thresholds = [numThresholds]struct {
 	// Longer collectives are pipelined, in chunks of this size through the small buffer.
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
-	// The large buffer is used from this many bytes of a rank on (bcast of two: 16 KiB in 2.5 us
-	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8). From here on ranks also ask
-	// each other whether NCCL may be used where it can.
-	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
+	// The large buffer is used from this many bytes of a rank on (np=2 on an AMD EPYC 25/17, around
+	// the small buffer and the large one: near, bcast of 15 KB 3.4 and 1.5 us, of 30 KB 4.7 and 2.1,
+	// alltoall of 15 KB 4.4 and 2.1). From here on ranks also ask each other whether NCCL may be
+	// used where it can.
+	shmLargeFrom: {"shm.large", 8 << 10, 0, most},
 
 	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon
 	// 6/207: bcast of 2 KiB 0.62 us instead of 0.84, of 1 KiB 0.62 and 0.63, but back to back,
@@ -115,15 +114,6 @@ var thresholds = [numThresholds]struct {
 	// chunks of 16 KiB).
 	shmRingChunk: {"shm.ring.chunk", 32 << 10, 4 << 10, 64 << 10},
 	shmRingBytes: {"shm.ring.bytes", 2 << 20, 64 << 10, 2 << 20},
-
-	// Copies of this many bytes or more, into a ring or a bounce buffer, are non-temporal where the
-	// reader shares no cache, as far as the writer knows: see mem.Distance.
-	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
-
-	// Copies of this many bytes or more, into a ring or a bounce buffer, are made with the
-	// processor's string instruction, whatever the distance. The default is never, unless string
-	// copies are known to be the fastest on the processor: see package machine.
-	shmRingStringFrom: {"shm.ring.string", most, 256, most},
 
 	// How much of a vector goes between hosts at a time, of each leader's share or in all:
 	// meanwhile the next chunk is combined inside each host, and the previous chunk handed out

@@ -54,7 +54,14 @@ func (r *Rules) tune(item string) error {
 	return nil
 }
 
+// retired are thresholds of earlier versions. Ranks measure which copy is fastest.
+var retired = []string{"shm.ring.nontemporal", "shm.ring.string"}
+
 func (r *Rules) setThreshold(name, size string) error {
+	if slices.Contains(retired, name) {
+		r.Ignored = append(r.Ignored, name)
+		return nil
+	}
 	var names []string
 	for t, known := range thresholds {
 		if known.name != name {

@@ -15,7 +15,7 @@ import (
 type Direct struct {
 	Lengths
 	mu         sync.Locker
-	ways       map[world.Rank]*Ways // of long messages from the peers that have the choice
+	ways       map[world.Rank]*choice // of long messages from the peers that have the choice
 	registrars []transport.Registrar
 	oneSided   transport.OneSided // the last registrar, nil unless it is one
 	flushes    uint64
@@ -99,21 +99,31 @@ func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint
 	return to.Source(peer, b.Raw())
 }
 
-// Choose begins a message of size bytes from a peer that has a choice of Ways: see Ways.Choose.
+// IsRead reports whether p copies b, a message of eager size, from this rank's memory. On some
+// processors that takes two thirds of the time of a frame (compare-mpi on an Intel Xeon, near, 64
+// KiB, in a frame and read: latency 8.6 and 5.7 us, irecv 8.7 and 5.7, bw 8.3 and 5.9). The message
+// is announced like a message without credit: if p has no receive, p fetches the message at once.
+// Scattered memory of such a length is announced, too, to be unpacked while more is packed.
+func (d *Direct) IsRead(p *peers.Peer, b mem.Buffer) bool {
+	return d.Has(b.Size()) && p.Getter != nil && (b.IsScattered() || d.Source(p.Getter, p.Rank, b) != 0)
+}
+
+// Choose begins a message of size bytes from a peer of this rank's host, and reports whether this
+// rank is to copy the message. End follows with the Choice.
 func (d *Direct) Choose(peer world.Rank, size int) (fetch bool, c Choice) {
 	w := d.ways[peer]
 	if w == nil {
 		if d.ways == nil {
-			d.ways = map[world.Rank]*Ways{}
+			d.ways = map[world.Rank]*choice{}
 		}
-		w = new(Ways)
+		w = new(choice)
 		d.ways[peer] = w
 	}
-	return w.Choose(&d.Lengths, size)
+	return w.choose(&d.Lengths, size)
 }
 
-// End is Ways.End.
-func (d *Direct) End(peer world.Rank, c Choice, size int, err error) { d.ways[peer].End(c, size, err) }
+// End ends a message that has had the choice.
+func (d *Direct) End(peer world.Rank, c Choice, err error) { d.ways[peer].end(c, err) }
 
 // GiveUp notes that a peer may be writing to b, which is given up. The result is the number of
 // the Flush that asks the peer to stop.
@@ -191,7 +201,7 @@ func (m *Move) reached(err error) (done bool, lost error) {
 		return m.supply(), nil
 	}
 	if m.choice == Timed {
-		m.choice = Untimed
+		m.choice = Spoilt
 	}
 	m.clear(0)
 	return false, nil

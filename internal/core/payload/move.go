@@ -95,7 +95,7 @@ func (m *Move) end(err error) bool {
 		m.copy.Stop()
 		return false
 	}
-	m.mover.End(m.Peer.Rank, m.choice, m.Size, err)
+	m.mover.End(m.Peer.Rank, m.choice, err)
 	m.endChunks(err)
 	m.Stage, m.choice = Complete, NoChoice
 	return true

@@ -293,7 +293,7 @@ func TestTheReceiverChoosesByLength(t *testing.T) {
 		if fetch != test.fetch || c != test.choice {
 			t.Errorf("%d bytes: fetch %v, choice %d, want %v and %d", test.size, fetch, c, test.fetch, test.choice)
 		}
-		v.End(1, c, test.size, nil)
+		v.End(1, c, nil)
 	}
 	for first := 0; ; first++ { // trials begin after some messages
 		if _, c := v.Choose(1, 4000); c == Timed {
@@ -301,7 +301,7 @@ func TestTheReceiverChoosesByLength(t *testing.T) {
 				t.Error("a message that waits for another is timed")
 			}
 			return
-		} else if v.End(1, c, 4000, nil); first > 10_000 {
+		} else if v.End(1, c, nil); first > 10_000 {
 			t.Fatal("no message is timed")
 		}
 	}

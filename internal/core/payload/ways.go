@@ -4,62 +4,83 @@ import (
 	"math/bits"
 	"time"
 
-	"gompi/internal/core/path"
+	"gompi/internal/ways"
 )
 
-// Ways are a receiver's trials of long messages from a peer of its host, between ordinary memory,
-// by their length as a power of two. The receiver copies such a message through the kernel from
-// the sender's memory, or asks for the message in frames. The sender names the place, and the
-// receiver chooses by its trials. Only messages without an earlier pending message are timed,
-// from the receiver's request until all has arrived.
-type Ways struct {
-	trials [64]path.Trial
-	open   int // messages under way that have the choice
-	turn   path.Turn
-	start  time.Time // of the message that is timed
+// A choice is a receiver's choice for long messages from a peer of its host, between ordinary
+// memory. The receiver copies such a message through the kernel from the sender's memory, or asks
+// for the message in frames. The sender names the place, and the receiver chooses. Only messages
+// without an earlier pending message are timed, from the receiver's request until all has arrived.
+type choice struct {
+	choosers [64]ways.Chooser // by the length as a power of two
+	open     int              // messages under way that have the choice
+	timed    *ways.Chooser    // of the message that is timed
+	start    time.Time        // of that message
 }
 
-// A Choice states a message's part in trials.
+// The ways of a choice.
+const (
+	inFrames = iota
+	byKernel
+	numWays
+)
+
+// A Choice states a message's part in the choice of its peer.
 type Choice uint8
 
 const (
 	NoChoice Choice = iota
 	Untimed         // had the choice, but is not timed
 	Timed
+	Spoilt // was timed, but has not gone the chosen way
 )
 
 // Lengths define which messages inside a host the receiver may read from the sender's ordinary
 // memory, unless they are eager: messages of From to Below-1 bytes at first, and messages of
-// TriesFrom bytes and more if trials find that faster.
+// TriesFrom bytes and more if that is faster.
 type Lengths struct{ From, Below, TriesFrom int }
 
 // Has reports whether messages of n bytes are read at first.
 func (l *Lengths) Has(n int) bool { return n >= l.From && n < l.Below }
 
-// Choose begins a message of size bytes, and reports whether the receiver is to copy it. End
+// warm is the bytes that messages have to move before a way reaches its full speed.
+const warm = 2 << 20
+
+// pace is that of messages of size bytes.
+func (l *Lengths) pace(size int) ways.Pace {
+	p := ways.Pace{Ways: numWays, First: 4, Every: 16, Warm: int16(min(warm/max(size, 1), 32))}
+	if l.Has(size) {
+		p.At = byKernel
+	}
+	return p
+}
+
+// choose begins a message of size bytes, and reports whether the receiver is to copy it. end
 // follows with the Choice.
-func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
-	t := &w.trials[bits.Len(uint(size))]
-	t.Begin(l.Has(size), size)
+func (w *choice) choose(l *Lengths, size int) (fetch bool, c Choice) {
+	x := &w.choosers[bits.Len(uint(size))]
+	if x.IsNew() {
+		*x = ways.New(l.pace(size))
+	}
 	first := w.open == 0
 	w.open++
 	if size < l.TriesFrom || !first {
-		return t.Cross, Untimed
+		return x.Present() == byKernel, Untimed
 	}
-	turn := t.Next()
-	c = Untimed
-	switch turn {
-	case path.Conclude:
-		t.Decide(t.Times(), size)
-	case path.TimePresent, path.TimeOther:
-		w.turn, w.start, c = turn, time.Now(), Timed
+	way, times := x.Next()
+	if c = Untimed; times {
+		w.timed, w.start, c = x, time.Now(), Timed
 	}
-	return t.Crosses(turn), c
+	return way == byKernel, c
 }
 
-// End ends a message of size bytes that has had the choice.
-func (w *Ways) End(c Choice, size int, err error) {
-	if w.open--; c == Timed && err == nil {
-		w.trials[bits.Len(uint(size))].Note(w.turn, time.Since(w.start))
+// end ends a message of that has had the choice.
+func (w *choice) end(c Choice, err error) {
+	w.open--
+	switch {
+	case c == Timed && err == nil:
+		w.timed.Note(int64(time.Since(w.start)))
+	case c == Timed || c == Spoilt:
+		w.timed.Lost()
 	}
 }

@@ -9,7 +9,7 @@
 //	elements.go     functions over elements longer than a bounce buffer
 //	singlecopy.go   vectors that ranks read and write in place
 //	reach.go        how ranks reach them: in the symmetric heap, or through the kernel
-//	trial.go        whether the kernel is faster, which the ranks try now and then
+//	choice.go       the copies to bounce buffers, or the kernel's, which the ranks choose
 //	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
 //	order.go        the order in which operands are combined
 //	nontemporal.go  which stores are non-temporal
@@ -28,13 +28,13 @@ import (
 type Collectives struct {
 	shmsync.Team
 	paths *path.Selector
-	heaps [][]byte     // by member
-	reach mem.Distance // to the members that read this member's data
+	heaps [][]byte // by member
+	way   int      // of mem.Copies, by which the present call copies to bounce buffers
 
 	cross   CrossMemory // nil where no member can reach memory that only another maps
 	asked   bool        // whether all can
 	crosses bool        // they can
-	trials  trials
+	choices choices
 	own     [2][]byte // this member's vectors, while others may reach them
 	known   [2]span   // of its vectors of the last such call
 
@@ -51,7 +51,7 @@ type Collectives struct {
 // other memory by cross, if not nil.
 func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Collectives {
 	n := t.Size()
-	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: paths.Reach(), cross: cross,
+	return &Collectives{Team: t, paths: paths, heaps: heaps, cross: cross,
 		fetched: make([][]byte, n), srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n),
 		places: make([]places, n)}
 }
@@ -61,7 +61,10 @@ type places [2]seg.Place
 
 // Run runs o, which all members have called, along p. The caller has called Begin.
 func (c *Collectives) Run(p *path.Path, o *call.Call) error {
-	is, err := c.short(p, o)
+	is, err := false, error(nil)
+	if c.way = 0; p.Algorithm != path.OneStep || c.paths.Payload(o) < chosenFrom {
+		is, err = c.short(p, o)
+	}
 	if !is {
 		err = c.follow(p, o)
 	}
@@ -76,6 +79,7 @@ func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 type run struct {
 	t        transfer // see transferOf
 	compared bool     // the members' calls have been compared, in a step before
+	chosen   bool     // the way has been chosen
 	timing   timing
 }
 
@@ -83,6 +87,9 @@ type run struct {
 func (c *Collectives) follow(p *path.Path, o *call.Call) error {
 	var r run
 	p, err := c.resolve(p, o, &r)
+	if err == nil && !r.chosen && p.Algorithm != path.SingleCopy {
+		c.way, err = c.choose(path.KernelCopy{}, o, &r)
+	}
 	if err == nil {
 		err = c.execute(p, o, &r)
 	}

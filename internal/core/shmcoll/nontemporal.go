@@ -34,12 +34,18 @@ func store(dst, src []byte, nonTemporal bool) {
 	}
 }
 
+// copy copies data for the other members to dst, in a bounce buffer.
+func (c *Collectives) copy(dst, src []byte) { mem.Copies[c.way](dst, src) }
+
 // fork copies b to the place where the others read it, and to this member's own block.
 func (c *Collectives) fork(t *transfer, own, to, b []byte) {
 	if len(b) == 0 || &own[0] == &b[0] {
-		c.reach.Copy(to, b)
+		c.copy(to, b)
+	} else if c.way == 0 {
+		mem.Fork(own, to, b, t.nonTemporal)
 	} else {
-		c.reach.Fork(to, own, b, t.nonTemporal)
+		c.copy(to, b)
+		store(own, b, t.nonTemporal)
 	}
 }
 
@@ -63,10 +69,10 @@ func (c *Collectives) combineShare(l *shared, lo int, held mem.Buffer) error {
 	default:
 		return c.combine(l.op, held, 0, c.Size(), false)
 	}
-	if l.nonTemporal && !c.keepsOrder(l.op) && !c.reach.Far() {
+	if l.nonTemporal && !c.keepsOrder(l.op) && c.way != mem.NonTemporal {
 		return mem.ReduceNonTemporal(l.op.Kind, append(c.dsts[:0], dst), held, c.srcs...)
 	}
 	err := c.combine(l.op, dst, 0, c.Size(), false)
-	c.reach.Copy(held.HostSlice(), dst.HostSlice())
+	c.copy(held.HostSlice(), dst.HostSlice())
 	return err
 }

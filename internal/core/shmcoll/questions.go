@@ -31,13 +31,14 @@ func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err err
 	case path.SharedHeap:
 		return c.exchangeVectors(o, r, false)
 	case path.CrossMemory:
-		if yes, err = c.reachable(); yes {
-			yes, err = c.faster(p.Kernel, o, &r.timing)
+		if yes, err = c.reachable(); !yes {
+			return false, err
 		}
-		if yes && err == nil {
-			yes, err = c.exchangeVectors(o, r, true)
+		if c.way, err = c.choose(p.Kernel, o, r); c.way != byKernel || err != nil {
+			return false, err
 		}
-		return yes, err
+		c.way = 0
+		return c.exchangeVectors(o, r, true)
 	}
 	return c.HasLarge(&r.compared)
 }

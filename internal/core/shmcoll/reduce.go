@@ -94,8 +94,8 @@ func (c *Collectives) fillShares(l *shared, i int) error {
 	if l.staged {
 		lo = hi
 	}
-	c.reach.Copy(c.held(l, me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
-	c.reach.Copy(c.held(l, me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
+	c.copy(c.held(l, me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
+	c.copy(c.held(l, me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
 	c.Publish(h, s)
 	return nil
 }

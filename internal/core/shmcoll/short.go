@@ -52,7 +52,7 @@ func (c *Collectives) publish(s uint64, n int, b []byte) error {
 		return err
 	}
 	h := c.Signed(s)
-	copy(c.Room(s, len(b)), b)
+	c.copy(c.Room(s, len(b)), b)
 	c.Publish(h, s)
 	return nil
 }

@@ -108,7 +108,7 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 		if t.forks {
 			c.fork(t, t.InBytes(me, lo, t.chunk), to, b)
 		} else {
-			c.reach.Copy(to, b)
+			c.copy(to, b)
 		}
 		return
 	}
@@ -117,7 +117,7 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 	for j := range c.Size() {
 		if j != me || t.Staged {
 			b := t.OutBytes(j, lo, t.chunk)
-			c.reach.Copy(room[j*each:][:len(b)], b)
+			c.copy(room[j*each:][:len(b)], b)
 		}
 	}
 }

@@ -55,12 +55,9 @@ type Findings struct {
 	MPI         string // MPI implementations whose programs gompi's MPI library serves
 	RDMA        []RDMAPort
 	Processor   string // its name in package machine
-	Profile     string // settings for GOMPI_TUNE
-	ProfileFile string // origin of Profile; "" for a built-in profile
-	// ProfileTrouble is the error of that file, because of which the built-in profile applies.
-	ProfileTrouble string
-	PtraceScope    int // Yama's, if ranks read each other's memory and may not trace all; else 0
-	Python         Python
+	Tuning      string // its settings for GOMPI_TUNE
+	PtraceScope int    // Yama's, if ranks may not trace all processes; else 0
+	Python      Python
 }
 
 // A Python is the python3 that ranks run, "" for each package that it lacks.
@@ -96,7 +93,7 @@ func (m *Findings) fields(c *wire.Codec) {
 	c.Prose(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
 	c.String(&m.MPI, MaxText)
-	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble,
+	for _, s := range []*string{&m.Processor, &m.Tuning,
 		&m.Python.Path, &m.Python.Version, &m.Python.Torch, &m.Python.GompiTorch} {
 		c.String(s, MaxText)
 	}

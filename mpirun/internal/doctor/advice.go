@@ -135,12 +135,9 @@ func ofHost(p *host, ranks int) []advice {
 		add(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)),
 			"RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
-	if f.ProfileTrouble != "" {
-		add(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench profile writes a new one")
-	}
 	if f.PtraceScope > 1 {
 		add(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope),
-			"long messages between ordinary memory would be faster: sysctl kernel.yama.ptrace_scope=1 (from 3 it takes a reboot)")
+			"long messages between ordinary memory may be faster then: sysctl kernel.yama.ptrace_scope=1 (from 3 it takes a reboot)")
 	}
 	if len(f.RDMA) > 0 && f.UCX == "" {
 		add(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")

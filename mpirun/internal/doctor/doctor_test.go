@@ -93,8 +93,6 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"small shm", func(ps []*host) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
 		{"locked", func(ps []*host) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false,
 			"node1", "memlock"},
-		{"profile", func(ps []*host) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1",
-			"gompi-bench profile"},
 		{"no address", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1",
 			"neither loopback nor link-local"},
 		{"reading", func(ps []*host) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
@@ -207,7 +205,7 @@ func TestDoctorShowsGPUs(t *testing.T) {
 func TestFindingsFitTheTerminal(t *testing.T) {
 	ps := connected(4)
 	ps[0].findings.MilliCPUs, ps[2].findings.MPI = 1500, "Open MPI, MPICH, MPI 5"
-	ps[0].findings.Processor, ps[0].findings.Profile = "GenuineIntel 6/143", strings.Repeat("shm.read=never;", 12)
+	ps[0].findings.Processor, ps[0].findings.Tuning = "GenuineIntel 6/143", strings.Repeat("shm.read=never;", 12)
 	ps[1].gpus = withGPUs(topo.Host{Driver: "570.86"})
 	ps[1].gpus.Devices[0].CPUs = strings.Repeat("0-47,", 30)
 	for _, width := range []int{80, 100, 200} {
@@ -316,18 +314,16 @@ node1  rxe0:1     DOWN    Ethernet                         -
 	}
 }
 
-func TestProfilesAreListed(t *testing.T) {
+func TestProcessorsAreListed(t *testing.T) {
 	ps := connected(2)
-	ps[0].findings.Processor, ps[0].findings.Profile, ps[0].findings.ProfileFile,
-		ps[0].findings.ProfileTrouble = "AuthenticAMD 25/1", "shm.read=never", "/p", "/p: no"
-	ps[1].findings.Processor, ps[1].findings.Profile, ps[1].findings.ProfileFile = "GenuineIntel 6/143", "shm.read=32k",
-		"/home/u/.cache/p"
+	ps[0].findings.Processor, ps[0].findings.Tuning = "AuthenticAMD 25/1", ""
+	ps[1].findings.Processor, ps[1].findings.Tuning = "GenuineIntel 6/143", "shm.read=32k"
 	b := page{width: 120}
-	b.writeProfiles(ps)
+	b.writeProcessors(ps)
 	want := `
-host   processor           profile         from
-node0  AuthenticAMD 25/1   shm.read=never  built in
-node1  GenuineIntel 6/143  shm.read=32k    /home/u/.cache/p
+host   processor           tuning
+node0  AuthenticAMD 25/1   -
+node1  GenuineIntel 6/143  shm.read=32k
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -26,7 +26,7 @@ func writeFindings(w io.Writer, width int, ps []*host, advice []advice) {
 	b.writeGPUs(ps)
 	b.writeInterfaces(ps)
 	b.writeRDMA(ps)
-	b.writeProfiles(ps)
+	b.writeProcessors(ps)
 	b.writePythons(ps)
 	b.writePairs(ps)
 	b.WriteString("\n")
@@ -141,11 +141,11 @@ func (b *page) writeRDMA(ps []*host) {
 	b.section(lines)
 }
 
-func (b *page) writeProfiles(ps []*host) {
-	lines := [][]string{{"host", "processor", "profile", "from"}}
+func (b *page) writeProcessors(ps []*host) {
+	lines := [][]string{{"host", "processor", "tuning"}}
 	for _, p := range examined(ps) {
 		f := p.findings
-		lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
+		lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Tuning, "-")})
 	}
 	b.section(lines)
 }
@@ -159,13 +159,6 @@ func (b *page) writePythons(ps []*host) {
 			cmp.Or(f.GompiTorch, "-"), cmp.Or(f.Path, "-")})
 	}
 	b.section(lines)
-}
-
-func profileSource(f *ctl.Findings) string {
-	if f.ProfileFile == "" || f.ProfileTrouble != "" {
-		return "built in"
-	}
-	return f.ProfileFile
 }
 
 // wide is the most hosts that fit into a table of pairs.

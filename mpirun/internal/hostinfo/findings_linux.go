@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/env"
 	"gompi/internal/machine"
 	"gompi/mpirun/internal/ctl"
 )
@@ -31,7 +30,7 @@ func examine(f *ctl.Findings) {
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
 	f.RDMA = rdmaPorts("/sys")
 	f.UCX = Library("libucp.so.0")
-	profile(f)
+	processor(f)
 }
 
 // text returns the content of a file, "" if there is none.
@@ -40,14 +39,10 @@ func text(file string) string {
 	return string(b)
 }
 
-// profile reads the processor's profile from the agent's environment.
-func profile(f *ctl.Findings) {
-	p, err := machine.Read(env.String(env.Profile))
-	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Settings.String(), p.File
-	if err != nil {
-		f.ProfileTrouble = err.Error()
-	}
-	if p.Settings.Reads() && !mayTrace() {
+// processor finds this machine's settings, and the limits of the kernel's copies between ranks.
+func processor(f *ctl.Findings) {
+	f.Processor, f.Tuning = machine.Processor(), machine.Tuning()
+	if !mayTrace() {
 		fmt.Sscan(text("/proc/sys/kernel/yama/ptrace_scope"), &f.PtraceScope)
 	}
 }

@@ -8,50 +8,46 @@ import (
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gompi/comm"
 	"gompi/internal/core/network"
-	"gompi/internal/core/path"
-	"gompi/internal/env"
-	"gompi/internal/machine"
+	"gompi/internal/ways"
 )
 
-// Under any profile results have the same bits, through shared memory and by messages: a profile
-// chooses ways and chunks, and not in which order operands are combined.
-func TestResultsAreTheSameBitsUnderAnyProfile(t *testing.T) {
+// Under any tuning, and when ranks choose their ways by lot, results have the same bits, through
+// shared memory and by messages: tuning chooses ways and chunks, and not in which order operands are
+// combined.
+func TestResultsAreTheSameBitsUnderAnyTuning(t *testing.T) {
 	for _, ranks := range []int{2, 3} {
-		for _, tuning := range []string{"", "allreduce:circulant;reduce:binomial"} {
-			if testing.Short() && (ranks == 3) == (tuning == "") {
+		for _, algorithms := range []string{"", "allreduce:circulant;reduce:binomial"} {
+			if testing.Short() && (ranks == 3) == (algorithms == "") {
 				continue
 			}
-			want := bitsUnder(t, machine.None, ranks, tuning)
-			for _, profile := range []string{
-				"shm.ring.chunk=4k;shm.ring.bytes=64k;shm.ring.nontemporal=never;shm.read=never",
-				"shm.ring.chunk=64k;shm.ring.bytes=64k;shm.ring.nontemporal=4k;shm.read=1",
-				"shm.ring.chunk=64k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.read=100k;shm.read.below=200k",
-			} {
-				file := filepath.Join(t.TempDir(), "profile")
-				if err := os.WriteFile(file, []byte(profile), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				if p, err := machine.Read(file); err != nil || new(path.Rules).Tune(p.Settings.String()) != nil {
-					t.Fatalf("%s: %v, and rules take %v: want all of it", profile, err, p.Settings)
-				}
-				if got := bitsUnder(t, file, ranks, tuning); got != want {
-					t.Errorf("%d ranks, %q, under %s: other bits than without a profile", ranks, tuning, profile)
+			want := bitsUnder(t, algorithms, ranks)
+			check := func(tuning string) {
+				if got := bitsUnder(t, algorithms+";"+tuning, ranks); got != want {
+					t.Errorf("%d ranks, %q, under %q: other bits than without tuning", ranks, algorithms, tuning)
 				}
 			}
+			for _, tuning := range []string{
+				"shm.ring.chunk=4k;shm.ring.bytes=64k;shm.read=never",
+				"shm.ring.chunk=64k;shm.ring.bytes=64k;shm.read=1",
+				"shm.ring.chunk=64k;shm.ring.bytes=2m;shm.read=100k;shm.read.below=200k",
+			} {
+				check(tuning)
+			}
+			ways.AtRandom.Store(true)
+			check("shm.trial=1")
+			ways.AtRandom.Store(false)
 		}
 	}
 }
 
 // bitsUnder returns a hash of what rank 0 gets from reductions and messages of some lengths in a
-// job under a profile.
-func bitsUnder(t *testing.T, profile string, ranks int, tuning string) uint64 {
-	t.Setenv(env.Profile, profile)
+// job under a tuning.
+func bitsUnder(t *testing.T, tuning string, ranks int) uint64 {
+	t.Helper()
 	boots, s := withMemory(t, ranks)
 	defer s.Close()
 	var hash maphash.Hash
@@ -82,7 +78,7 @@ func bitsUnder(t *testing.T, profile string, ranks int, tuning string) uint64 {
 			return nil
 		})...)
 	if err != nil {
-		t.Fatalf("under %s: %v", profile, err)
+		t.Fatalf("under %s: %v", tuning, err)
 	}
 	return hash.Sum64()
 }
