@@ -130,7 +130,11 @@ func (s *Selector) copied(k calls.Kind, bytes int) *Path {
 		long = Rsag
 	}
 	if bytes <= most {
-		return &Path{Via: Shm, Algorithm: OneStep}
+		p := &Path{Via: Shm, Algorithm: OneStep}
+		if bytes >= chosenFrom {
+			p = &Path{Via: Shm, Algorithm: OneStep, Chunk: Chunk{Large: true}, Ask: LargeBuffers, Otherwise: p}
+		}
+		return p
 	}
 	p := &Path{Via: Shm, Algorithm: long, Chunk: Chunk{Most: t(shmChunk)}}
 	if bytes >= t(shmLargeFrom) {

@@ -80,7 +80,8 @@ func (s *Selector) For(o *call.Call) *Path {
 }
 
 // InOneStep returns the largest length in bytes, at most most, up to which all calls of a
-// collective by a built-in operator take a single step through shared memory; -1 if there is none.
+// collective by a built-in operator take a single step through shared memory, without a choice; -1 if
+// there is none.
 func (s *Selector) InOneStep(k calls.Kind, most int) int {
 	allocated := min(s.allocated, 1)
 	at := &s.rows[allocated][builtIn][k]
@@ -88,7 +89,7 @@ func (s *Selector) InOneStep(k calls.Kind, most int) int {
 		*at = s.make(k, builtIn, allocated == 1)
 	}
 	for _, c := range *at {
-		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep {
+		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep || c.path.Ask != Nothing {
 			return min(most, c.from-1)
 		}
 	}
@@ -267,6 +268,7 @@ func (s *Selector) edges(k calls.Kind) []int {
 	add(2 * int64(s.rules.threshold(stagedChunk)))
 	add(int64(s.allreduceMost()))
 	add(kernelBelow)
+	add(chosenFrom)
 	if s.Hier && s.rules.Hosts > 2 {
 		at = append(at, s.chainFrom())
 	}

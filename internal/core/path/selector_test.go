@@ -278,9 +278,9 @@ func TestWhatTakesOneStep(t *testing.T) {
 		kind  calls.Kind
 		wants int
 	}{
-		{"bcast", "", Topology{Ranks: 2, Shared: true}, calls.Bcast, 6000},
-		{"bcast in smaller chunks", "shm.chunk=2k", Topology{Ranks: 2, Shared: true}, calls.Bcast, 2048},
-		{"allreduce", "", Topology{Ranks: 2, Shared: true}, calls.Allreduce, 4096},
+		{"bcast", "", Topology{Ranks: 2, Shared: true}, calls.Bcast, chosenFrom - 1},
+		{"allreduce in smaller chunks", "shm.chunk=2k", Topology{Ranks: 2, Shared: true}, calls.Allreduce, 1024},
+		{"gather", "", Topology{Ranks: 2, Shared: true}, calls.Gather, 2*chosenFrom - 1},
 		{"a tuned one", "allreduce:100-:circulant", Topology{Ranks: 2, Shared: true}, calls.Allreduce, 99},
 		{"between hosts", "", Topology{Ranks: 2}, calls.Bcast, -1},
 	} {

@@ -13,17 +13,13 @@ import (
 )
 
 // Members choose how a call moves its data: through bounce buffers, by any of mem.Copies, or by the
-// kernel from vector to vector. A ways.Chooser chooses for all calls of a kind and of similar
-// length, on each member: all members count the same calls, and note the time of the slowest member,
-// which they exchange in the next such call. So all take the same way. The ways combine operands in
-// the same order.
+// kernel from vector to vector; in a single step around the small buffer, or the large one. A
+// ways.Chooser chooses for all calls of a kind and of similar length, on each member: all members
+// count the same calls, and note the time of the slowest member, which they exchange in the next
+// such call. So all take the same way. The ways combine operands in the same order.
 
 // byKernel is the way behind mem.Copies.
 const byKernel = len(mem.Copies)
-
-// chosenFrom is the length of the shortest vector with a choice: timing a call takes half a
-// microsecond.
-const chosenFrom = 2 << 10
 
 // A choice is the choice for calls of a kind and of similar length.
 type choice struct {
@@ -31,9 +27,20 @@ type choice struct {
 	took time.Duration // the time of the timed call on this member, 0 if the call has failed
 }
 
-// choices are by kind, nil before the first call of a kind, and by the length of the vector as a
-// power of two.
-type choices [calls.Count]*[64]choice
+// choices are by kind, nil before the first call of a kind, by what is to be chosen, and by the
+// length of the vector as a power of two.
+type choices [calls.Count]*[forms][64]choice
+
+// A form is what is to be chosen.
+type form int
+
+const (
+	inOneStep  form = iota // a plain copy to the small buffer, or a way of mem.Copies to the large one
+	inChunks               // a way of mem.Copies
+	orByKernel             // a way of mem.Copies, or by the kernel
+
+	forms
+)
 
 // A timing is of a call that is timed.
 type timing struct {
@@ -48,28 +55,43 @@ func (t *timing) end() {
 	}
 }
 
+// chooseCopy chooses how a call copies to bounce buffers, which may be the large ones.
+func (c *Collectives) chooseCopy(p *path.Path, o *call.Call, r *run) (err error) {
+	switch oneStep := p.Algorithm == path.OneStep; {
+	case r.chosen:
+		c.large = oneStep
+	case oneStep:
+		c.way, err = c.choose(path.KernelCopy{}, inOneStep, o, r)
+		if c.large = c.way > 0; c.large {
+			c.way--
+		}
+	default:
+		c.way, err = c.choose(path.KernelCopy{}, inChunks, o, r)
+	}
+	return err
+}
+
 // choose returns the way of a call, the same on all members, as k says at first. A timing begins when
 // all members have begun the call. Timings of ranks that share processors are unreliable.
-func (c *Collectives) choose(k path.KernelCopy, o *call.Call, r *run) (way int, err error) {
+func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (way int, err error) {
+	switch {
+	case k.First && !k.Tries:
+		return byKernel, nil
+	case !k.Tries && c.paths.Oversubscribed():
+		return 0, nil
+	}
 	bytes := r.t.Longest * r.t.Size
 	if !o.Kind.LocalCounts() {
 		bytes = c.paths.Payload(o)
 	}
-	r.chosen = true
-	switch {
-	case k.First && !k.Tries:
-		return byKernel, nil
-	case bytes < chosenFrom || !k.Tries && c.paths.Oversubscribed():
-		return 0, nil
-	}
 	ofKind := &c.choices[o.Kind]
 	if *ofKind == nil {
-		*ofKind = new([64]choice)
+		*ofKind = new([forms][64]choice)
 	}
-	x := &(*ofKind)[bits.Len(uint(bytes))]
+	x := &(*ofKind)[f][bits.Len(uint(bytes))]
 	switch {
 	case x.IsNew():
-		x.Chooser = ways.New(pace(k, bytes))
+		x.Chooser = ways.New(pace(k, f, bytes))
 	case x.Waits():
 		if err := c.exchangeTime(x); err != nil {
 			return 0, err
@@ -89,10 +111,14 @@ const lap = 2 << 20
 
 // pace returns the pace of calls of so many bytes. In the first lap a buffer is new, and in no cache
 // of the others. After some calls by the kernel the buffers have left the caches.
-func pace(k path.KernelCopy, bytes int) ways.Pace {
-	p := ways.Pace{Ways: int8(byKernel), First: int16(4 + min(lap/bytes, 1000)), Every: 64, Warm: 2}
-	if k.Tries {
-		p.Ways, p.Warm = p.Ways+1, int16(min(lap/bytes, 32))
+func pace(k path.KernelCopy, f form, bytes int) ways.Pace {
+	calls := lap / max(bytes, 1)
+	p := ways.Pace{Ways: int8(1 + len(mem.Copies)), First: int16(4 + min(calls, 1000)), Every: 64, Warm: 2}
+	switch f {
+	case inChunks:
+		p.Ways--
+	case orByKernel:
+		p.Warm = int16(min(calls, 32))
 	}
 	if k.First {
 		p.At = int8(byKernel)

@@ -30,6 +30,7 @@ type Collectives struct {
 	paths *path.Selector
 	heaps [][]byte // by member
 	way   int      // of mem.Copies, by which the present call copies to bounce buffers
+	large bool     // in a single step it copies to the large buffers
 
 	cross   CrossMemory // nil where no member can reach memory that only another maps
 	asked   bool        // whether all can
@@ -62,7 +63,7 @@ type places [2]seg.Place
 // Run runs o, which all members have called, along p. The caller has called Begin.
 func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	is, err := false, error(nil)
-	if c.way = 0; p.Algorithm != path.OneStep || c.paths.Payload(o) < chosenFrom {
+	if c.way, c.large = 0, false; p.Ask == path.Nothing {
 		is, err = c.short(p, o)
 	}
 	if !is {
@@ -87,8 +88,8 @@ type run struct {
 func (c *Collectives) follow(p *path.Path, o *call.Call) error {
 	var r run
 	p, err := c.resolve(p, o, &r)
-	if err == nil && !r.chosen && p.Algorithm != path.SingleCopy {
-		c.way, err = c.choose(path.KernelCopy{}, o, &r)
+	if err == nil && p.Chunk.Large {
+		err = c.chooseCopy(p, o, &r)
 	}
 	if err == nil {
 		err = c.execute(p, o, &r)
@@ -113,7 +114,7 @@ func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
 		return err
 	}
 	t := c.transferOf(o, r)
-	if t.compared = r.compared; p.Algorithm == path.OneStep {
+	if t.compared, t.large = r.compared, c.large; p.Algorithm == path.OneStep {
 		return c.transferInOneStep(t)
 	}
 	return c.transferInChunks(p.Chunk, t)

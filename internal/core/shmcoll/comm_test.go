@@ -16,6 +16,7 @@ import (
 	"gompi/internal/core/shmsync"
 	"gompi/internal/core/shmsync/shmsynctest"
 	"gompi/internal/mem"
+	"gompi/internal/ways"
 )
 
 // comms returns the Collectives of all ranks of a new Host, by rank.
@@ -208,10 +209,12 @@ func once(r *Collectives, kind, n, root, nth int, move mover) error {
 }
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
-// and none sleeps forever.
+// and none sleeps forever, whatever ways members draw by lot.
 func TestStressCollectives(t *testing.T) {
+	defer ways.AtRandom.Store(false)
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, _ := comms(t, p, pause)
+		ways.AtRandom.Store(round%2 == 0)
 		return shmsynctest.Together(members, func(r *Collectives) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for nth := range 100 {

@@ -34,7 +34,8 @@ func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err err
 		if yes, err = c.reachable(); !yes {
 			return false, err
 		}
-		if c.way, err = c.choose(p.Kernel, o, r); c.way != byKernel || err != nil {
+		r.chosen = true
+		if c.way, err = c.choose(p.Kernel, orByKernel, o, r); c.way != byKernel || err != nil {
 			return false, err
 		}
 		c.way = 0

@@ -40,21 +40,27 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	return false, nil
 }
 
-// publish begins step s of n bytes, the only step of its collective, in which this member stores b,
-// or nothing, for the others.
-func (c *Collectives) publish(s uint64, n int, b []byte) error {
+// begin begins step s of n bytes, the only step of its collective. Publish ends it.
+func (c *Collectives) begin(s uint64, n int) (*shmsync.Head, error) {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
 	} else {
-		c.Lay(s, n, false)
+		c.Lay(s, n, c.large)
 	}
 	if err := c.AwaitPlace(s); err != nil {
-		return err
+		return nil, err
 	}
-	h := c.Signed(s)
-	c.copy(c.Room(s, len(b)), b)
-	c.Publish(h, s)
-	return nil
+	return c.Signed(s), nil
+}
+
+// publish is a step of n bytes in which this member stores b, or nothing, for the others.
+func (c *Collectives) publish(s uint64, n int, b []byte) error {
+	h, err := c.begin(s, n)
+	if err == nil {
+		c.copy(c.Room(s, len(b)), b)
+		c.Publish(h, s)
+	}
+	return err
 }
 
 // consumed reports that this member has read the payloads, of n bytes each, of step s: at once, if
@@ -95,10 +101,17 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	n, own := len(b)*c.Size(), len(b)*c.Me()
 	if c.Me() == o.Root {
-		all := o.Send.HostSlice()
-		if err := c.publish(s, n, all); err != nil {
+		h, err := c.begin(s, n)
+		if err != nil {
 			return err
 		}
+		all, room, after := o.Send.HostSlice(), c.Room(s, n), own
+		if c.large { // without the block of this member
+			after += len(b)
+		}
+		c.copy(room[:own], all[:own])
+		c.copy(room[after:], all[after:])
+		c.Publish(h, s)
 		copy(b, all[own:])
 	} else if err := c.publish(s, n, nil); err != nil {
 		return err

@@ -217,6 +217,9 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 // Where no member has memory from Alloc, or no more, no member asks where vectors are.
 func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 	members, h := comms(t, 2, func(int) {})
+	for _, r := range members {
+		crossing(t, r, "shm.singlecopy=1k;shm.read=never;shm.trial=never")
+	}
 	for i, lent := range []int{0, 1, 2, -2, -1} {
 		before, want := members[0].Last(), uint64(1) // a bcast of so much is one step
 		if i == 1 || i == 2 || i == 3 {
@@ -224,7 +227,7 @@ func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 		}
 		err := shmsynctest.Together(members, func(r *Collectives) error {
 			r.paths.AddAllocations(lent)
-			return once(r, 1, 700, 0, i, inHeap(h, r.Me()))
+			return once(r, 1, 200, 0, i, inHeap(h, r.Me()))
 		})
 		if took := members[0].Last() - before; err != nil || took != want {
 			t.Errorf("%d more allocations: %d steps and %v, want %d", lent, took, err, want)
