@@ -80,11 +80,7 @@ func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (w
 	case !k.Tries && c.paths.Oversubscribed():
 		return 0, nil
 	}
-	bytes := r.t.Longest * r.t.Size
-	if !o.Kind.LocalCounts() {
-		bytes = c.paths.Payload(o)
-	}
-	ofKind := &c.choices[o.Kind]
+	bytes, ofKind := c.bytes(o, r), &c.choices[o.Kind]
 	if *ofKind == nil {
 		*ofKind = new([forms][64]choice)
 	}

@@ -36,6 +36,7 @@ type Collectives struct {
 	asked   bool        // whether all can
 	crosses bool        // they can
 	choices choices
+	calls   int       // that would have used large buffers that were not claimed
 	own     [2][]byte // this member's vectors, while others may reach them
 	known   [2]span   // of its vectors of the last such call
 

@@ -41,7 +41,23 @@ func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err err
 		c.way = 0
 		return c.exchangeVectors(o, r, true)
 	}
+	if bytes := c.bytes(o, r); bytes < urgentFrom && c.calls < patience {
+		c.calls++
+		return false, nil
+	}
 	return c.HasLarge(&r.compared)
+}
+
+// The large buffers, of up to 2 MiB a rank, are claimed by the first call of urgentFrom bytes, or
+// after as many shorter ones: a program may have many communicators, and make few calls of each.
+const urgentFrom, patience = 32 << 10, 64
+
+// bytes returns the bytes of a rank that a call moves, the same on all members.
+func (c *Collectives) bytes(o *call.Call, r *run) int {
+	if o.Kind.LocalCounts() {
+		return r.t.Longest * r.t.Size
+	}
+	return c.paths.Payload(o)
 }
 
 // agreeLengths returns the bytes of the longest block of all members.

@@ -79,14 +79,18 @@ func (t *Team) words(member int, s uint64, n int) []int {
 }
 
 // HasLarge reports whether all members have large buffers. The first collective that needs them
-// claims them, and exchanges whether all members could. If calls have not been compared yet, that
-// exchange is the collective's first step.
+// claims them, and exchanges whether all members could. Each touches its pages then, so that no later
+// call is slow at first. If calls have not been compared yet, that exchange is the collective's first
+// step.
 func (t *Team) HasLarge(compared *bool) (bool, error) {
 	if !t.asked {
 		t.asked = true
 		mine := [1]byte{1}
 		if t.claim() != nil {
 			mine[0] = 0
+		}
+		for off := uint64(0); off < t.l3.size && mine[0] == 1; off += pageSize {
+			*(*byte)(unsafe.Add(t.parts[t.me].large, off)) = 0
 		}
 		s, err := t.Exchange(mine[:], !*compared)
 		if err != nil {
