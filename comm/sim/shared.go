@@ -88,7 +88,7 @@ func (s *shared) Run(p *path.Path, o *call.Call) error {
 	// Other ranks may read the first part while the rest is stored.
 	part := math.Inf(1)
 	if p.Chunk.Most > 0 {
-		part = float64(p.Chunk.Of(max(w.stores, w.reads))) * perByte
+		part = float64(p.Chunk.Of(max(w.stores, w.reads), 1)) * perByte
 	}
 	x := s.host.at(s.next)
 	s.next++

@@ -88,7 +88,7 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 	v.chunk = p.Chunk.Most
 	if p.Hosts == path.Chain {
 		v.step, v.late = s.chain, 1
-		v.chunk = p.Chunk.Of(send.Size())
+		v.chunk = p.Chunk.Of(send.Size(), 1)
 	}
 	v.chunk = max(v.chunk/max(send.ElemSize(), 1), 1)
 	if s.rails {

@@ -105,12 +105,13 @@ type Chunk struct {
 	Large              bool
 }
 
-// Of returns the bytes of a chunk of n.
-func (p Chunk) Of(n int) int {
+// Of returns the bytes of a chunk of n, if so many chunks go at a time.
+func (p Chunk) Of(n, at int) int {
+	most := p.Most / at
 	if p.Parts > 0 {
-		return min(max(n/p.Parts, p.Least), p.Most)
+		return min(max(n/p.Parts, p.Least), most)
 	}
-	return min(n, p.Most)
+	return min(n, most)
 }
 
 // A KernelCopy says, where the kernel can copy from rank to rank, whether calls go through the

@@ -33,7 +33,7 @@ type shared struct {
 func (c *Collectives) reduceLong(p path.Chunk, o *call.Call, compared bool) error {
 	send, recv := o.Send, o.Recv
 	n, size := send.Size(), send.ElemSize()
-	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n)/size, 1)}
+	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n, 1)/size, 1)}
 	l.receives = o.Kind == calls.Allreduce || o.Root == c.Me()
 	l.staged = c.keepsOrder(l.op)
 	l.nonTemporal = c.paths.NonTemporal(c.Size()*2*n) && !mem.Same(send, recv)

@@ -18,11 +18,12 @@ type transfer struct {
 
 // transferInChunks does t in chunks.
 func (c *Collectives) transferInChunks(p path.Chunk, t *transfer) error {
-	size := t.Size
+	size, blocks := t.Size, 1
 	if t.Splits {
-		size *= c.Size()
+		blocks = c.Size()
+		size *= blocks
 	}
-	t.large, t.chunk = p.Large, max(p.Of(t.Longest*size)/size, 1)
+	t.large, t.chunk = p.Large, max(p.Of(t.Longest*t.Size, blocks)/t.Size, 1)
 	t.nonTemporal = c.paths.NonTemporal(c.footprint(t))
 	t.forks = t.Writes && t.Full && !t.Splits && !t.Folds
 	steps := max((t.Longest+t.chunk-1)/t.chunk, 1)
