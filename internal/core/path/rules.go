@@ -60,12 +60,8 @@ func (r *Rules) threshold(t Threshold) int {
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
 // TriesFrom returns the bytes from which messages and collectives time now and then whether the
-// kernel copies faster. Where ranks share processors such timings are unreliable, and are made only
-// if the user has set the threshold.
+// kernel copies faster.
 func (r *Rules) TriesFrom() int {
-	if r.Oversubscribed && !r.set[shmTrialFrom].set {
-		return most
-	}
 	return r.threshold(shmTrialFrom)
 }
 
