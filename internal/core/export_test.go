@@ -97,7 +97,7 @@ func (c *Comm) Mirrored() {
 		ranks[r] = r
 	}
 	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(int) {}}
-	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, p)
+	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, shmsync.Gate{}, p)
 	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), nil, c.exec.Paths)
 	p.SetTeam(&c.exec.Shared.Team, true)
 }

@@ -110,7 +110,8 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 		}
 	}
 	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(member int) { h.SHM.Wake(locals[member]) }}
-	team := shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
+	barriers, steps := paths.Gates()
+	team := shmsync.New(me, parts, claim, paths.LargeBuffer, shmsync.Gate{Barriers: barriers, Steps: steps}, p)
 	shared := shmcoll.New(team, heaps, h.Private(locals), paths)
 	p.SetTeam(&shared.Team, whole)
 	return shared

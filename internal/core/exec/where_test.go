@@ -22,7 +22,7 @@ func TestRanksExchangeOnceWhereTheirBuffersAre(t *testing.T) {
 		want     path.Via
 	}{{0, path.Shm}, {1, path.Staged}, {2, path.Staged}} {
 		h := shmsynctest.NewHost(2, large)
-		teams := h.Teams(t, false, func(int) {})
+		teams := h.Teams(t, shmsync.Gate{}, func(int) {})
 		err := shmsynctest.Together([]*shmsync.Team{&teams[0], &teams[1]}, func(team *shmsync.Team) error {
 			b := mem.Of(make([]float32, 1_000_000))
 			if team.Me() < test.onDevice {

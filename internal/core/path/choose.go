@@ -87,7 +87,7 @@ func (s *Selector) shared(k calls.Kind, ordered, allocated bool, n int) *Path {
 	if !singleCopies(k, ordered) {
 		return p
 	}
-	if k := s.kernel(k, bytes); k != (KernelCopy{}) {
+	if k := s.kernel(bytes); k != (KernelCopy{}) {
 		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Kernel: k, Otherwise: p}
 	}
 	from := s.rules.threshold(shmSingleCopyFrom)

@@ -80,9 +80,12 @@ func (s *Selector) For(o *call.Call) *Path {
 }
 
 // InOneStep returns the largest length in bytes, at most most, up to which all calls of a
-// collective by a built-in operator take a single step through shared memory, without a choice; -1 if
-// there is none.
+// collective by a built-in operator take a single step through shared memory, without a choice or a
+// gate; -1 if there is none.
 func (s *Selector) InOneStep(k calls.Kind, most int) int {
+	if gated, _ := s.Gates(); gated && k == calls.Barrier {
+		return -1
+	}
 	allocated := min(s.allocated, 1)
 	at := &s.rows[allocated][builtIn][k]
 	if *at == nil {
@@ -122,9 +125,11 @@ func (s *Selector) Sized(k calls.Kind, longest int) *Path {
 // host call AddAllocations between the same collectives. Only the ranks' Questions change.
 func (s *Selector) AddAllocations(n int) { s.allocated += n }
 
-// Gated reports whether ranks wait for a barrier flag, which is set by a single rank after it has
-// waited for all others.
-func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= gateFrom }
+// Gates returns the steps in which ranks wait for a flag of a single rank, which has waited for all:
+// barriers, or also all steps.
+func (s *Selector) Gates() (barriers, steps bool) {
+	return s.rules.Oversubscribed && s.Ranks > 2, s.rules.Oversubscribed && s.Ranks >= gateFrom
+}
 
 // KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
@@ -151,49 +156,9 @@ const kernelBelow = 48 << 20
 
 // kernel returns the KernelCopy of collectives with this many bytes of Payload, where the kernel
 // can copy from rank to rank.
-func (s *Selector) kernel(k calls.Kind, bytes int) KernelCopy {
+func (s *Selector) kernel(bytes int) KernelCopy {
 	from, below := s.rules.Reads()
-	if s.rules.Oversubscribed {
-		from = s.kernelOversubscribed(k, from)
-	} else {
-		from = s.kernelOfMany(k, from)
-	}
 	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}
-}
-
-// kernelOversubscribed returns the length from which on collectives begin with the kernel's copies
-// where ranks share processors. from is that length where each rank has a processor.
-func (s *Selector) kernelOversubscribed(k calls.Kind, from int) int {
-	switch {
-	case k == calls.Gather, k == calls.Scatter, k == calls.Alltoall, s.rules.set[shmReadSharedFrom].set:
-		return max(from, s.rules.threshold(shmReadSharedFrom))
-	}
-	return most
-}
-
-// kernelOfMany is the same where more than two ranks have a processor each.
-func (s *Selector) kernelOfMany(k calls.Kind, from int) int {
-	many := max(from, s.rules.threshold(shmReadManyFrom))
-	switch {
-	case s.Ranks <= 2:
-		return from
-	case s.rules.set[shmReadManyFrom].set:
-		return many
-	}
-	switch k {
-	case calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock:
-		return most
-	case calls.Bcast, calls.Reduce:
-		if s.Ranks > 8 {
-			return most
-		}
-		return many
-	case calls.Allgather, calls.Allgatherv:
-		if s.Ranks >= 8 {
-			return most
-		}
-	}
-	return from
 }
 
 // Oversubscribed reports whether ranks outnumber processors.

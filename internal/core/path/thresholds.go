@@ -15,8 +15,6 @@ const (
 	shmNonTemporalOwn
 	shmReadFrom
 	shmReadBelow
-	shmReadSharedFrom
-	shmReadManyFrom
 	shmTrialFrom
 	shmRingChunk
 	shmRingBytes
@@ -80,32 +78,11 @@ var thresholds = [numThresholds]struct {
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
-	// Where ranks share processors, collectives in which each byte is for a single rank begin with
-	// the kernel's copies from this many bytes of a rank on. Other collectives do only if a user
-	// has set the threshold: data for several ranks is in the caches after it was stored once, and
-	// the barrier at the end costs each rank a context switch (two processors of an Intel Xeon, by
-	// the kernel and through shared memory; np=4: bcast of 64 KiB 21 and 12 us, allreduce 40 and
-	// 23, allgather of 1 MiB 920 and 660; np=8: allreduce of 256 KiB 410 and 210, allgather of 1
-	// MiB 4.9 and 2.3 ms. But np=4, gather of 32 KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of
-	// 1 MiB 260 and 510, alltoall of 256 KiB 229 and 275).
-	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
-
-	// Where more than two ranks have a processor each, data for several ranks is read faster after
-	// it was stored once, until it leaves the caches; data for a single rank is copied once. So
-	// bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of a rank on,
-	// of more ranks never. So do allreduce and reduce-scatter, and allgather of 8 and more. If a
-	// user has set the threshold, all collectives begin with the kernel from there on (16
-	// processors of an Intel Xeon, through shared memory and by the kernel, us, 4, 8 and 16 ranks.
-	// 64 KiB: bcast 12 and 13, 16 and 24, 17 and 54; alltoall 47 and 21, 135 and 95, 380 and 257.
-	// 256 KiB: allreduce 53 and 60, 70 and 103, 101 and 164; allgather 164 and 103, 350 and 363,
-	// 954 and 970; reduce-scatter 130 and 135, 325 and 413, 1117 and 1089; gather 106 and 65, 237
-	// and 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595, 715 and 788; allreduce 880 and
-	// 796, 1213 and 1119, 1708 and 2170).
-	shmReadManyFrom: {"shm.read.many", 2 << 20, 1, most},
-
-	// Collectives time now and then whether the kernel copies faster from this many bytes of a
-	// rank on (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407).
-	shmTrialFrom: {"shm.trial", 64 << 10, 1, most},
+	// Ranks time now and then whether the kernel copies faster from this many bytes of a rank on
+	// (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407. 16 processors
+	// of an Intel Xeon, through shared memory and by the kernel, us, 4 and 16 ranks, 64 KiB: bcast 12
+	// and 13, 17 and 54; alltoall 47 and 21, 380 and 257; 4 MiB: bcast 543 and 392, 715 and 788).
+	shmTrialFrom: {"shm.trial", 16 << 10, 1, most},
 
 	// The chunk of messages in a ring, and the size of the ring after longer messages: a power of
 	// two, and less where the host's ranks are many. The best values depend on the processor: see
@@ -182,7 +159,10 @@ const (
 	MaxShared = 128
 
 	// gateFrom is the number of oversubscribed ranks from which on all wait for a single member,
-	// which waits for all others (two processors, allreduce of 8 bytes, with and without: np=64
+	// which waits for all others, in all steps. Fewer do so in barriers alone: the member is mostly
+	// the root of the next collective, for which nobody waits then (np=4 on two processors, without
+	// and with the gate of barriers, alone: bcast of 8 B 5.6 and .22 us, scatter of 1 KiB 6.2 and
+	// .75; barriers back to back 4.1 and 5.8; all steps: allreduce 4.6 and 6.2; two processors, allreduce of 8 bytes, with and without: np=64
 	// 0.44 and 0.80 ms, np=128 1.7 and 5.4; a tree of such members takes 0.9 and 2.4 at least).
 	gateFrom = 16
 

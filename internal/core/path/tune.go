@@ -55,7 +55,7 @@ func (r *Rules) tune(item string) error {
 }
 
 // retired are thresholds of earlier versions. Ranks measure which copy is fastest.
-var retired = []string{"shm.ring.nontemporal", "shm.ring.string"}
+var retired = []string{"shm.ring.nontemporal", "shm.ring.string", "shm.read.shared", "shm.read.many"}
 
 func (r *Rules) setThreshold(name, size string) error {
 	if slices.Contains(retired, name) {

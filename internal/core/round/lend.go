@@ -16,7 +16,7 @@ const mostLooks = 1024
 // MayLend reports whether C may do short collectives: there are few members, and none has to sleep
 // for another to run, except in tests.
 func (rd *Round) MayLend(l *lease.Lease) bool {
-	return rd.byFlags && rd.ch.Size() <= lease.Members && !rd.team.Gated() &&
+	return rd.byFlags && rd.ch.Size() <= lease.Members && !rd.team.Gate().Steps &&
 		(rd.progress.Spins() || l.Record().Mix != 0)
 }
 

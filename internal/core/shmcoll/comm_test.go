@@ -24,10 +24,15 @@ func comms(t testing.TB, n int, pause func(rank int)) ([]*Collectives, *shmsynct
 	t.Helper()
 	h := shmsynctest.NewHost(n, path.LargeBuffer(n))
 	var cs []*Collectives
-	for _, team := range h.Teams(t, pathsOf(n).Gated(), pause) {
+	for _, team := range h.Teams(t, gateOf(n), pause) {
 		cs = append(cs, New(team, h.Heaps, new(ownMemory), pathsOf(n)))
 	}
 	return cs, h
+}
+
+func gateOf(n int) shmsync.Gate {
+	barriers, steps := pathsOf(n).Gates()
+	return shmsync.Gate{Barriers: barriers, Steps: steps}
 }
 
 // An ownMemory reaches memory of this process, in which all members are. after is called after each
@@ -92,7 +97,7 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 		{"shm.chunk=16k;shm.large=1024g", false},
 		{"shm.chunk=2k;shm.large=0;shm.singlecopy=1", false},
 		{"shm.chunk=2k;shm.large=0", true},
-		{"shm.read=1;shm.read.many=1;shm.trial=never;shm.large=0;shm.singlecopy=1", false},
+		{"shm.read=1;shm.trial=never;shm.large=0;shm.singlecopy=1", false},
 		{"shm.trial=1", false},
 	} {
 		for _, p := range []int{2, 3, 5} {

@@ -164,7 +164,7 @@ func (c *Collectives) allreduceShort(o *call.Call) error {
 	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
 		return err
 	}
-	if err := c.Assemble(s); err != nil {
+	if err := c.Assemble(s, true); err != nil {
 		return err
 	}
 	err := c.combineStep(s, o, c.Size())

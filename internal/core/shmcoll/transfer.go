@@ -59,7 +59,7 @@ func (c *Collectives) transferInOneStep(t *transfer) error {
 		return err
 	}
 	if t.Full {
-		if err := c.Assemble(s); err != nil {
+		if err := c.Assemble(s, !t.compared); err != nil {
 			return err
 		}
 	}

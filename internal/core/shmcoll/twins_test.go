@@ -78,7 +78,7 @@ func newTwinTeam(t *testing.T, size, twin int) *twinTeam {
 		}
 	}
 	h := shmsynctest.NewHost(size, path.LargeBuffer(size))
-	for _, team := range h.TeamsOver(t, false, func(i int) shmsync.Port { return p.ports[i] }) {
+	for _, team := range h.TeamsOver(t, shmsync.Gate{}, func(i int) shmsync.Port { return p.ports[i] }) {
 		p.members = append(p.members, New(team, nil, nil, pathsOf(size)))
 	}
 	return p

@@ -16,7 +16,7 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	}
 	copy(t.Payload(t.me, s, 0, len(mine)), mine)
 	t.Publish(h, s)
-	if err := t.Assemble(s); err != nil {
+	if err := t.Assemble(s, first); err != nil {
 		return s, err
 	}
 	for j := range t.parts {

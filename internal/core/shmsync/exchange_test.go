@@ -13,10 +13,10 @@ import (
 )
 
 // teams returns a Team of all ranks of a new Host, by rank.
-func teams(t *testing.T, n int, gated bool, pause func(rank int)) (all []*shmsync.Team, h *shmsynctest.Host) {
+func teams(t *testing.T, n int, gate shmsync.Gate, pause func(rank int)) (all []*shmsync.Team, h *shmsynctest.Host) {
 	t.Helper()
 	h = shmsynctest.NewHost(n, large)
-	ts := h.Teams(t, gated, pause)
+	ts := h.Teams(t, gate, pause)
 	for i := range ts {
 		all = append(all, &ts[i])
 	}
@@ -28,7 +28,7 @@ func begin(t *shmsync.Team, nth uint64) { t.Begin(&shmsync.EncodedCall{A: nth + 
 
 // Who shuts waits for one that writes to it, until it has or its process is lost.
 func TestShutWaitsForWriters(t *testing.T) {
-	all, h := teams(t, 3, false, func(int) {})
+	all, h := teams(t, 3, shmsync.Gate{}, func(int) {})
 	asked := 0
 	for _, end := range []struct {
 		name string
@@ -54,14 +54,14 @@ func TestShutWaitsForWriters(t *testing.T) {
 		if all[2].MayWrite(1) {
 			t.Errorf("%s: rank 2 may write to rank 1, which has shut", end.name)
 		}
-		all, h = teams(t, 3, false, func(int) {})
+		all, h = teams(t, 3, shmsync.Gate{}, func(int) {})
 	}
 }
 
 // A member that comes when another has given up fails, too: what that one has told would do for it.
 func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
-	for _, gated := range []bool{false, true} {
-		all, h := teams(t, 2, gated, func(int) {})
+	for _, gate := range []shmsync.Gate{{}, {Barriers: true}, {Barriers: true, Steps: true}} {
+		all, h := teams(t, 2, gate, func(int) {})
 		late, errGaveUp := all[0], errors.New("gave up")
 		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
 			begin(m, 0)
@@ -78,13 +78,13 @@ func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			t.Fatalf("gated %v: %v", gated, err)
+			t.Fatalf("gate %v: %v", gate, err)
 		}
 		result := make(chan error)
 		go func() { result <- late.Barrier() }()
 		h.Break(errGaveUp)
 		if err := <-result; !errors.Is(err, errGaveUp) {
-			t.Errorf("gated %v: the late one gets %v, want %v", gated, err, errGaveUp)
+			t.Errorf("gate %v: the late one gets %v, want %v", gate, err, errGaveUp)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
 // Whatever the timing, all get what all sent, of any length, and no member passes a barrier alone.
 func TestStressExchange(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
-		all, h := teams(t, p, round%2 == 0, pause)
+		all, h := teams(t, p, shmsync.Gate{Barriers: round%3 > 0, Steps: round%3 > 1}, pause)
 		payload := func(nth uint64, rank, n int) []byte { return bytes.Repeat([]byte{byte(nth) + byte(rank)}, n) }
 		return shmsynctest.Together(all, func(m *shmsync.Team) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
@@ -124,7 +124,7 @@ func TestStressExchange(t *testing.T) {
 // payloads lie.
 func TestStressOneWriter(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
-		all, h := teams(t, p, false, pause)
+		all, h := teams(t, p, shmsync.Gate{}, pause)
 		return shmsynctest.Together(all, func(m *shmsync.Team) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
 			for nth := range uint64(1000) {
@@ -168,7 +168,7 @@ func TestLengthsAreAgreedOn(t *testing.T) {
 	const p = 3
 	sent := func(from, to int) int { return 10*from + to }
 	for _, tt := range []struct{ more, members int }{{0, p}, {1, p}, {1, p - 1}} {
-		all, _ := teams(t, p, false, func(int) {})
+		all, _ := teams(t, p, shmsync.Gate{}, func(int) {})
 		err := shmsynctest.Together(all[:tt.members], func(m *shmsync.Team) error {
 			begin(m, 0)
 			var out, in []int
@@ -193,7 +193,7 @@ func TestLengthsAreAgreedOn(t *testing.T) {
 // A length for all is compared by those who expect it, from there on; others tell nothing.
 func TestOneLengthIsForAll(t *testing.T) {
 	for _, wrong := range []int{0, 1} {
-		all, _ := teams(t, 3, false, func(int) {})
+		all, _ := teams(t, 3, shmsync.Gate{}, func(int) {})
 		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
 			begin(m, 0)
 			var sent, expected []int
@@ -218,7 +218,7 @@ func TestOneLengthIsForAll(t *testing.T) {
 // Where one member gets no memory for its large buffer, no member uses any.
 func TestLargeBuffersAreForAllMembersOrNone(t *testing.T) {
 	for poor := range int64(3) {
-		all, h := teams(t, 2, false, func(int) {})
+		all, h := teams(t, 2, shmsync.Gate{}, func(int) {})
 		h.Poor.Store(poor)
 		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
 			begin(m, 0)

@@ -41,7 +41,7 @@ func TestBlocksServeAgainWhenAllHaveLeft(t *testing.T) {
 	a, b := h.Pools[0], h.Pools[1]
 	ta, _ := a.Take()
 	tb, _ := b.Take()
-	h.Team(0, []shmsync.Token{ta, tb}, false, func(int) {})
+	h.Team(0, []shmsync.Token{ta, tb}, shmsync.Gate{}, func(int) {})
 	a.Give(ta)
 	if other, _ := a.Take(); other.Place() == ta.Place() {
 		t.Error("a block served again while another member was in its Team")

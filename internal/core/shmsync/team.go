@@ -43,7 +43,7 @@ type Team struct {
 	me        int
 	looks     int
 	spinLooks int // looks of a caller that may spin
-	gated     bool
+	gate      Gate
 	parts     []Part
 	claim     func() error // this member's large buffer
 
@@ -64,11 +64,10 @@ type Team struct {
 }
 
 // New returns the Team of member me of a communicator. parts are the memory of all
-// members. claim allocates this member's large buffer, of large bytes. gated members wait for the
-// barrier flag (see Assemble).
-func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
+// members. claim allocates this member's large buffer, of large bytes.
+func New(me int, parts []Part, claim func() error, large int, gate Gate, port Port) Team {
 	return Team{
-		port: port, me: me, parts: parts, gated: gated, spinLooks: port.Looks(), claim: claim,
+		port: port, me: me, parts: parts, gate: gate, spinLooks: port.Looks(), claim: claim,
 		small: ring{at: smallAt, size: smallSize}, l2: ring{at: l2At, size: l2Size}, l3: ring{size: uint64(large)},
 	}
 }
@@ -299,8 +298,8 @@ func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
 	t.step, t.free, t.acked, t.toAck = to.Step, to.Free, to.Acked, to.ToAck
 }
 
-// Gated reports whether members wait for the barrier flag.
-func (t *Team) Gated() bool { return t.gated }
+// Gate returns the steps in which members wait for the barrier flag.
+func (t *Team) Gate() Gate { return t.gate }
 
 // Rings returns the rings of the small and the L2 bounce buffer, in which C lays steps, too.
 func (t *Team) Rings() [2]unsafe.Pointer {

@@ -113,15 +113,30 @@ func (t *Team) Compare() error {
 	return nil
 }
 
-// Assemble waits until all members have filled step s, where many members share a processor.
-// There a member would poll most others in vain before each has run. Waiting for a single flag
-// costs less: member 0 waits for all, and then stores barrierFlag.
-func (t *Team) Assemble(s uint64) error {
-	if !t.gated {
+// A Gate is the steps in which members wait for a single flag of member 0, which has waited for all:
+// barriers, after which member 0, often the root of the next collective, goes on first; also those
+// that Assemble, where so many members share a processor that each would poll most others in vain.
+type Gate struct{ Barriers, Steps bool }
+
+// Assemble waits until all members have filled step s, if all steps are gated. first means that s is
+// a collective's first step, in which calls are compared.
+func (t *Team) Assemble(s uint64, first bool) error {
+	if !t.gate.Steps {
 		return nil
 	}
+	return t.pass(s, first)
+}
+
+// pass passes the gate of step s. If calls are compared, a member compares its own with member 0's
+// before it waits for the flag: member 0 may be in another call, which waits for nobody.
+func (t *Team) pass(s uint64, first bool) error {
 	flag := &t.parts[0].flags.barrierFlag
 	if t.me != 0 {
+		if first {
+			if err := t.AwaitCall(0, s); err != nil {
+				return err
+			}
+		}
 		return t.await(flag, s, 0)
 	}
 	for j := 1; j < len(t.parts); j++ {
@@ -135,7 +150,7 @@ func (t *Team) Assemble(s uint64) error {
 
 // AwaitCalls waits until all members have made this member's call, whose first step is filled.
 func (t *Team) AwaitCalls(first uint64) error {
-	if err := t.Assemble(first); err != nil {
+	if err := t.Assemble(first, true); err != nil {
 		return err
 	}
 	for j := range t.parts {
@@ -171,6 +186,11 @@ func (t *Team) Barrier() error {
 		return err
 	}
 	t.Publish(t.Signed(s), s)
+	if t.gate.Barriers && !t.gate.Steps {
+		if err := t.pass(s, true); err != nil {
+			return err
+		}
+	}
 	if err := t.AwaitCalls(s); err != nil {
 		return err
 	}

@@ -59,13 +59,13 @@ func aligned(n int) []byte {
 }
 
 // Teams returns a Team of all ranks, by rank. pause is called wherever timing may matter.
-func (h *Host) Teams(t testing.TB, gated bool, pause func(rank int)) (teams []shmsync.Team) {
+func (h *Host) Teams(t testing.TB, gate shmsync.Gate, pause func(rank int)) (teams []shmsync.Team) {
 	t.Helper()
-	return h.TeamsOver(t, gated, func(me int) shmsync.Port { return &port{h, me, pause} })
+	return h.TeamsOver(t, gate, func(me int) shmsync.Port { return &port{h, me, pause} })
 }
 
 // TeamsOver is Teams whose Ports are the caller's.
-func (h *Host) TeamsOver(t testing.TB, gated bool, port func(rank int) shmsync.Port) (teams []shmsync.Team) {
+func (h *Host) TeamsOver(t testing.TB, gate shmsync.Gate, port func(rank int) shmsync.Port) (teams []shmsync.Team) {
 	t.Helper()
 	tokens := make([]shmsync.Token, len(h.Pools))
 	for r, p := range h.Pools {
@@ -75,17 +75,17 @@ func (h *Host) TeamsOver(t testing.TB, gated bool, port func(rank int) shmsync.P
 		}
 	}
 	for me := range h.Pools {
-		teams = append(teams, h.over(me, tokens, gated, port(me)))
+		teams = append(teams, h.over(me, tokens, gate, port(me)))
 	}
 	return teams
 }
 
 // Team returns the Team of the blocks that tokens name, for one rank.
-func (h *Host) Team(me int, tokens []shmsync.Token, gated bool, pause func(rank int)) shmsync.Team {
-	return h.over(me, tokens, gated, &port{h, me, pause})
+func (h *Host) Team(me int, tokens []shmsync.Token, gate shmsync.Gate, pause func(rank int)) shmsync.Team {
+	return h.over(me, tokens, gate, &port{h, me, pause})
 }
 
-func (h *Host) over(me int, tokens []shmsync.Token, gated bool, port shmsync.Port) shmsync.Team {
+func (h *Host) over(me int, tokens []shmsync.Token, gate shmsync.Gate, port shmsync.Port) shmsync.Team {
 	parts := make([]shmsync.Part, len(tokens))
 	own, claim := h.Pools[me].Own(tokens[me])
 	for r, tok := range tokens {
@@ -93,7 +93,7 @@ func (h *Host) over(me int, tokens []shmsync.Token, gated bool, port shmsync.Por
 			parts[r] = h.Pools[me].Enter(tokens[me], world.Rank(r), h.arenas[r], tok)
 		}
 	}
-	return shmsync.New(me, parts, claim, h.large, gated, port)
+	return shmsync.New(me, parts, claim, h.large, gate, port)
 }
 
 // A port is the Port of a goroutine rank. It sleeps as ranks do: it stores that it sleeps, looks
