@@ -231,10 +231,14 @@ func libraryTable(cells []result.Cell, ours, others []string) result.Table {
 }
 
 func meanTable(ours string, means []result.Mean) result.Table {
-	lines := [][]string{{"op", "np", "cells", "lost", "mean ratio", "mean ratio b2b"}}
+	lines := [][]string{{"op", "np", "state", "cells", "mean ratio", "lost", "least", "mean ratio b2b", "lost", "least"}}
+	of := func(r result.Ratios) []string {
+		ok := r.Mean > 0
+		return []string{result.Ratio(r.Mean, ok), strconv.Itoa(r.Lost), result.Ratio(r.Least, ok)}
+	}
 	for _, m := range means {
-		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
-			result.Ratio(m.ByMedian, m.ByMedian > 0), result.Ratio(m.ByB2B, m.ByB2B > 0)})
+		lines = append(lines, slices.Concat([]string{m.Op, strconv.Itoa(m.NP), m.State, strconv.Itoa(m.Cells)},
+			of(m.ByMedian), of(m.ByB2B)))
 	}
 	return result.Table{Left: 1, Lines: lines,
 		Title: "Geometric means of the ratios of " + ours + " to the fastest peer:"}

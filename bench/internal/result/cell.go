@@ -119,27 +119,44 @@ func (c Cell) Ratio(ours string, by Figure, others ...string) (ratio float64, ok
 	return best / mine, true
 }
 
-// A Mean is the geometric mean of the ratios of some cells.
+// A Mean is the geometric mean of the ratios of some cells, and the least of them.
 type Mean struct {
-	Op          string // "all" for all
-	NP          int
-	Cells, Lost int // a cell is lost by either time
-	ByMedian    float64
-	ByB2B       float64 // 0: no cell has both
+	Op, State string // Op is "all" for all
+	NP, Cells int
+	ByMedian  Ratios
+	ByB2B     Ratios
 }
 
-// Means returns the geometric means of the ratios of cells, for each number of ranks: of each
-// operation, and of all.
+// Ratios summarizes ratios of cells; all zero if no cell has one.
+type Ratios struct {
+	Mean, Least float64
+	Lost        int
+}
+
+// Means returns the geometric means of the ratios of cells, for each number of ranks and state but
+// Moved, in which no two samples need be alike: of each operation, and of all.
 func Means(cells []Cell, ours string, others ...string) []Mean {
 	var means []Mean
 	for _, ofNP := range runs(cells, func(c Cell) int { return c.NP }) {
-		for _, ofOp := range runs(ofNP, func(c Cell) string { return c.Op }) {
-			means = append(means, mean(ofOp[0].Op, ofOp, ours, others))
+		var states []string
+		for _, c := range ofNP {
+			if !slices.Contains(states, c.State) && c.State != Moved {
+				states = append(states, c.State)
+			}
 		}
-		means = append(means, mean("all", ofNP, ours, others))
+		for _, state := range states {
+			alike := slices.DeleteFunc(slices.Clone(ofNP), func(c Cell) bool { return c.State != state })
+			for _, ofOp := range runs(alike, func(c Cell) string { return c.Op }) {
+				means = append(means, mean(ofOp[0].Op, ofOp, ours, others))
+			}
+			means = append(means, mean("all", alike, ours, others))
+		}
 	}
 	return means
 }
+
+// Moved is the state of a sample during which the machine's processors moved.
+const Moved = "moved"
 
 // runs splits cells where their key changes.
 func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
@@ -154,21 +171,20 @@ func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
 }
 
 func mean(op string, cells []Cell, ours string, others []string) Mean {
-	m := Mean{Op: op, NP: cells[0].NP, Cells: len(cells)}
-	var medians, b2bs []float64
-	for _, c := range cells {
-		a, aOK := c.Ratio(ours, ByMedian, others...)
-		b, bOK := c.Ratio(ours, ByB2B, others...)
-		if aOK {
-			medians = append(medians, a)
+	ratios := func(by func(Row) float64) (r Ratios) {
+		var all []float64
+		for _, c := range cells {
+			if x, ok := c.Ratio(ours, by, others...); ok {
+				if all = append(all, x); x < 1 {
+					r.Lost++
+				}
+			}
 		}
-		if bOK {
-			b2bs = append(b2bs, b)
+		if len(all) > 0 {
+			r.Mean, r.Least = GeoMean(all), slices.Min(all)
 		}
-		if aOK && a < 1 || bOK && b < 1 {
-			m.Lost++
-		}
+		return r
 	}
-	m.ByMedian, m.ByB2B = GeoMean(medians), GeoMean(b2bs)
-	return m
+	return Mean{Op: op, State: cells[0].State, NP: cells[0].NP, Cells: len(cells), ByMedian: ratios(ByMedian),
+		ByB2B: ratios(ByB2B)}
 }

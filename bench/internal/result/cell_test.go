@@ -74,15 +74,20 @@ func TestOnlyLikeIsComparedWithLike(t *testing.T) {
 	}
 }
 
-func TestMeansCountALossOfEitherTime(t *testing.T) {
+func TestMeansAreOfOneState(t *testing.T) {
 	other := sample(1, "gompi", "bcast", 8, 1, 1)
 	other.NP = 4
+	moved := sample(1, "gompi", "bcast", 8, 1, 1)
+	moved.State = Moved
 	var got []string
-	for _, m := range Means(Cells(append(samples(), other)), "gompi", "openmpi", "mpich") {
-		got = append(got, fmt.Sprintf("%s %d %d %d %.2f %.2f", m.Op, m.NP, m.Cells, m.Lost, m.ByMedian, m.ByB2B))
+	for _, m := range Means(Cells(append(samples(), other, moved)), "gompi", "openmpi", "mpich") {
+		x, y := m.ByMedian, m.ByB2B
+		got = append(got, fmt.Sprintf("%s %s %d %d: %.2f %.1f %d, %.2f %.1f %d", m.Op, m.State, m.NP, m.Cells,
+			x.Mean, x.Least, x.Lost, y.Mean, y.Least, y.Lost))
 	}
-	want := []string{"bcast 2 2 1 0.50 1.50", "allreduce 2 1 0 2.00 3.00", "all 2 3 1 1.00 2.12",
-		"bcast 4 1 0 0.00 0.00", "all 4 1 0 0.00 0.00"}
+	want := []string{"bcast near 2 2: 0.50 0.5 1, 1.50 1.5 0", "allreduce near 2 1: 2.00 2.0 0, 3.00 3.0 0",
+		"all near 2 3: 1.00 0.5 1, 2.12 1.5 0", "bcast near 4 1: 0.00 0.0 0, 0.00 0.0 0",
+		"all near 4 1: 0.00 0.0 0, 0.00 0.0 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

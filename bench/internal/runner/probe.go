@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"gompi/bench/internal/result"
 )
 
 // A Probe is the present distance between two processors of this machine. Virtual processors move,
@@ -28,7 +30,7 @@ const (
 	Near    = "near"
 	Far     = "far"
 	Busy    = "busy"
-	Moved   = "moved"   // between states, during an operation
+	Moved   = result.Moved
 	Unknown = "unknown" // there are no two processors
 )
 
