@@ -59,7 +59,7 @@ type Contest struct {
 	Rounds int
 	NPs    []int         // numbers of ranks
 	Limit  time.Duration // of one run: one operation of one entrant, all sizes
-	Probe  func() Probe  // of the machine's state, before and after each operation; nil: not probed
+	Probe  func() Probe  // of the machine's state, before and after each run; nil: not probed
 
 	Absent  []string // entrants that are not here, and why
 	Samples []result.Sample
@@ -119,14 +119,16 @@ func left(took time.Duration, done, all int) time.Duration {
 	return (took / time.Duration(done) * time.Duration(all-done)).Round(time.Second)
 }
 
-// compete runs one operation of all entrants.
+// compete runs one operation of all entrants, between two probes each.
 func (c *Contest) compete(ctx context.Context, round, np int, op string, entrants []Entrant, args []string) error {
-	var before Probe
-	state := ""
-	if c.Probe != nil {
-		before = c.Probe()
+	probe := func() (p Probe) {
+		if c.Probe != nil {
+			p = c.Probe()
+			c.probes = append(c.probes, p)
+		}
+		return p
 	}
-	var rows []result.Row
+	before := probe()
 	for _, e := range entrants {
 		if slices.Contains(e.Lacks, op) {
 			continue
@@ -135,27 +137,25 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		got, bad := result.ReadCSV(out.Stdout)
+		rows, bad := result.ReadCSV(out.Stdout)
 		if err == nil {
 			err = bad
 		}
 		if err != nil {
 			c.Miss(fmt.Sprintf("%s, %s, np=%d, round %d: %v", e.Name, op, np, round, err))
 		}
-		for i := range got {
-			got[i].Impl = e.Name
+		after, state := probe(), ""
+		if c.Probe != nil {
+			state = Between(before, after)
 		}
-		rows = append(rows, got...)
-	}
-	if c.Probe != nil {
-		after := c.Probe()
-		c.probes, state = append(c.probes, before, after), Between(before, after)
-	}
-	for _, r := range rows {
-		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op,
-			result.Bytes(r.Bytes), result.Time(r.Median))
-		if err := c.Take(result.Sample{Round: round, State: state, Row: r}); err != nil {
-			return err
+		before = after
+		for _, r := range rows {
+			r.Impl = e.Name
+			fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op,
+				result.Bytes(r.Bytes), result.Time(r.Median))
+			if err := c.Take(result.Sample{Round: round, State: state, Row: r}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
