@@ -105,10 +105,7 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 		if err != nil {
 			return err
 		}
-		all, room, after := o.Send.HostSlice(), c.Room(s, n), own
-		if c.large { // without the block of this member
-			after += len(b)
-		}
+		all, room, after := o.Send.HostSlice(), c.Room(s, n), own+len(b)
 		c.copy(room[:own], all[:own])
 		c.copy(room[after:], all[after:])
 		c.Publish(h, s)

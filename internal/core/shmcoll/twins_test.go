@@ -208,7 +208,7 @@ func (p *twinTeam) unread(x task) []byte {
 	switch {
 	case x.kind == calls.Gather && x.root == p.twin:
 		return me.Payload(p.twin, me.Last(), 0, n)
-	case x.kind == calls.Alltoall, x.kind == calls.ReduceScatterBlock:
+	case x.kind == calls.Alltoall, x.kind == calls.ReduceScatterBlock, x.kind == calls.Scatter && x.root == p.twin:
 		return me.Payload(p.twin, me.Last(), p.twin*n, n)
 	}
 	return nil
