@@ -231,7 +231,8 @@ func libraryTable(cells []result.Cell, ours, others []string) result.Table {
 }
 
 func meanTable(ours string, means []result.Mean) result.Table {
-	lines := [][]string{{"op", "np", "state", "cells", "mean ratio", "lost", "least", "mean ratio b2b", "lost", "least"}}
+	lines := [][]string{{"op", "np", "state", "cells", "mean ratio", "lost", "least", "mean ratio b2b", "lost",
+		"least"}}
 	of := func(r result.Ratios) []string {
 		ok := r.Mean > 0
 		return []string{result.Ratio(r.Mean, ok), strconv.Itoa(r.Lost), result.Ratio(r.Least, ok)}

@@ -16,8 +16,8 @@ import (
 )
 
 // Under any tuning, and when ranks choose their ways by lot, results have the same bits, through
-// shared memory and by messages: tuning chooses ways and chunks, and not in which order operands are
-// combined.
+// shared memory and by messages: tuning chooses ways and chunks, and not in which order operands
+// are combined.
 func TestResultsAreTheSameBitsUnderAnyTuning(t *testing.T) {
 	for _, ranks := range []int{2, 3} {
 		for _, algorithms := range []string{"", "allreduce:circulant;reduce:binomial"} {

@@ -25,13 +25,13 @@ const (
 	// samples is the number of timed uses of a way in a trial. The least cost counts, since
 	// disturbances only add to a cost.
 	samples = 2
-	// Ways that do not have the least cost get one of share uses in trials, and one of longest times
-	// share while trials confirm the choice.
+	// Ways that do not have the least cost get one of share uses in trials, and one of longest
+	// times share while trials confirm the choice.
 	share, longest = 50, 8
 	// Another way is taken if it costs less than worth percent of the present way.
 	worth = 90
-	// A way that costs slow times as much as the best sits out trials, one that costs hopeless times
-	// as much until the cost of the present way rises.
+	// A way that costs slow times as much as the best sits out trials, one that costs hopeless
+	// times as much until the cost of the present way rises.
 	slow, hopeless = 4, 10
 	// mostOut is the number of trials in a row that a slow way sits out.
 	mostOut = 15
@@ -76,8 +76,8 @@ func (c *Chooser) IsNew() bool { return c.pace.Ways == 0 }
 // Present returns the way of uses that are not counted.
 func (c *Chooser) Present() int { return int(c.present) }
 
-// Next returns the way of a use. If timed is set, Note or Lost follows; until then further uses take
-// the present way.
+// Next returns the way of a use. If timed is set, Note or Lost follows; until then further uses
+// take the present way.
 func (c *Chooser) Next() (way int, timed bool) {
 	switch {
 	case c.untimed > 0:

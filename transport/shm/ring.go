@@ -238,8 +238,8 @@ func (w *writer) room() int {
 	return min(n, int(w.lap)-w.at(w.tail), w.most)
 }
 
-// fits reports whether there is room for a whole frame with n bytes of payload, in as many records as
-// needed.
+// fits reports whether there is room for a whole frame with n bytes of payload, in as many records
+// as needed.
 func (w *writer) fits(n int) bool {
 	if w.room() >= frameHead+n {
 		return true

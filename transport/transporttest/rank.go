@@ -189,8 +189,8 @@ func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool
 	return p != nil && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
-// recvNow receives the frame with a tag at once, or begins to, if r's transport can and the frame is
-// the next, has arrived, and has at most that many bytes.
+// recvNow receives the frame with a tag at once, or begins to, if r's transport can and the frame
+// is the next, has arrived, and has at most that many bytes.
 func (r *rank) recvNow(peer world.Rank, tag, most int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, most)
 	p := r.Capabilities().Inline

@@ -70,7 +70,8 @@ func TestAMessageThatStopsHalfWayIsContinued(t *testing.T) {
 	}
 	check := func(t *testing.T, st message.Status, err error, got []byte) {
 		t.Helper()
-		if err != nil || st.Source != 1 || st.Tag != 5 || st.Bytes != len(threes) || !bytes.Equal(got[:len(threes)], threes) {
+		if err != nil || st.Source != 1 || st.Tag != 5 || st.Bytes != len(threes) ||
+			!bytes.Equal(got[:len(threes)], threes) {
 			t.Errorf("received %+v, %v, want %d threes from rank 1 with tag 5", st, err, len(threes))
 		}
 	}

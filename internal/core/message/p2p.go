@@ -216,13 +216,13 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	return h
 }
 
-// pauses is the number of Irecvs that skip the fast path after one that has found no message. A reader
-// that looks again at once takes cache lines from the writer; a later reader finds several messages
-// (bw inside a host of 256 bytes: 0.11 us a message without pauses, 0.09 with; of 4 KiB 0.23, 0.17).
+// pauses is the number of Irecvs that skip the fast path after one that has found no message. A
+// reader that looks again at once takes cache lines from the writer; a later reader finds several
+// messages (bw inside a host of 256 B: 0.11 us a message without pauses, 0.09 with; 4 KiB 0.23, 0.17).
 const pauses = 16
 
-// look is recvNow for Irecv. It first polls if earlier receives wait for messages of src, since these
-// match first, but only InlineSenders: a look at a socket costs a system call.
+// look is recvNow for Irecv. It first polls if earlier receives wait for messages of src, since
+// these match first, but only InlineSenders: a look at a socket costs a system call.
 func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, transport.Look) {
 	e := ch.Engine
 	if e.pause > 0 {

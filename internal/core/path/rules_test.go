@@ -206,7 +206,8 @@ func TestTuningGoesBeforeAProfile(t *testing.T) {
 // Names of earlier versions have no effect, and are reported.
 func TestRetiredThresholdsAreIgnored(t *testing.T) {
 	var r Rules
-	if err := r.Tune("shm.ring.nontemporal=1k;shm.large=3k;shm.ring.string=never;shm.read.shared=1;shm.read.many=2"); err != nil {
+	const old = "shm.ring.nontemporal=1k;shm.large=3k;shm.ring.string=never;shm.read.shared=1;shm.read.many=2"
+	if err := r.Tune(old); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(r.Ignored, retired) || r.String() != "shm.large=3k\n" {

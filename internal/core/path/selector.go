@@ -125,8 +125,8 @@ func (s *Selector) Sized(k calls.Kind, longest int) *Path {
 // host call AddAllocations between the same collectives. Only the ranks' Questions change.
 func (s *Selector) AddAllocations(n int) { s.allocated += n }
 
-// Gates returns the steps in which ranks wait for a flag of a single rank, which has waited for all:
-// barriers, or also all steps.
+// Gates returns the steps in which ranks wait for a flag of a single rank, which has waited for
+// all: barriers, or also all steps.
 func (s *Selector) Gates() (barriers, steps bool) {
 	return s.rules.Oversubscribed && s.Ranks > 2, s.rules.Oversubscribed && s.Ranks >= gateFrom
 }

@@ -43,9 +43,9 @@ var thresholds = [numThresholds]struct {
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
 	// The large buffer is used from this many bytes of a rank on (np=2 on an AMD EPYC 25/17, around
-	// the small buffer and the large one: near, bcast of 15 KB 3.4 and 1.5 us, of 30 KB 4.7 and 2.1,
-	// alltoall of 15 KB 4.4 and 2.1). From here on ranks also ask each other whether NCCL may be
-	// used where it can.
+	// the small buffer and the large one: near, bcast of 15 KB 3.4 and 1.5 us, of 30 KB 4.7 and
+	// 2.1, alltoall of 15 KB 4.4 and 2.1). From here on ranks also ask each other whether NCCL may
+	// be used where it can.
 	shmLargeFrom: {"shm.large", 8 << 10, 0, most},
 
 	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon
@@ -79,9 +79,10 @@ var thresholds = [numThresholds]struct {
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
 	// Ranks time now and then whether the kernel copies faster from this many bytes of a rank on
-	// (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407. 16 processors
-	// of an Intel Xeon, through shared memory and by the kernel, us, 4 and 16 ranks, 64 KiB: bcast 12
-	// and 13, 17 and 54; alltoall 47 and 21, 380 and 257; 4 MiB: bcast 543 and 392, 715 and 788).
+	// (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407. 16
+	// processors of an Intel Xeon, through shared memory and by the kernel, us, 4 and 16 ranks, 64
+	// KiB: bcast 12 and 13, 17 and 54; alltoall 47 and 21, 380 and 257; 4 MiB: bcast 543 and 392,
+	// 715 and 788).
 	shmTrialFrom: {"shm.trial", 16 << 10, 1, most},
 
 	// The chunk of messages in a ring, and the size of the ring after longer messages: a power of
@@ -162,14 +163,15 @@ const (
 	// which waits for all others, in all steps. Fewer do so in barriers alone: the member is mostly
 	// the root of the next collective, for which nobody waits then (np=4 on two processors, without
 	// and with the gate of barriers, alone: bcast of 8 B 5.6 and .22 us, scatter of 1 KiB 6.2 and
-	// .75; barriers back to back 4.1 and 5.8; all steps: allreduce 4.6 and 6.2; two processors, allreduce of 8 bytes, with and without: np=64
-	// 0.44 and 0.80 ms, np=128 1.7 and 5.4; a tree of such members takes 0.9 and 2.4 at least).
+	// .75; barriers back to back 4.1 and 5.8; all steps: allreduce 4.6 and 6.2; two processors,
+	// allreduce of 8 bytes, with and without: np=64 0.44 and 0.80 ms, np=128 1.7 and 5.4; a tree of
+	// such members takes 0.9 and 2.4 at least).
 	gateFrom = 16
 
-	// chosenFrom is the bytes of a rank from which on ranks choose by their measured costs how a call
-	// moves its data, in a single step around the small buffer or the large one (np=2 near on an AMD
-	// EPYC 25/17: gather of 4 KiB .97 and .45 us, allgather 1.0 and .6, bcast of 8 KB 1.6 and .8).
-	// Timing a call takes half a microsecond.
+	// chosenFrom is the bytes of a rank from which on ranks choose by their measured costs how a
+	// call moves its data, in a single step around the small buffer or the large one (np=2 near on
+	// an AMD EPYC 25/17: gather of 4 KiB .97 and .45 us, allgather 1.0 and .6, bcast of 8 KB 1.6
+	// and .8). Timing a call takes half a microsecond.
 	chosenFrom = 2 << 10
 
 	// widestStep bounds the bytes of a step through a bounce buffer with a single element of each

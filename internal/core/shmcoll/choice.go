@@ -27,11 +27,11 @@ type choice struct {
 	took time.Duration // the time of the timed call on this member, 0 if the call has failed
 }
 
-// choices are by kind, nil before the first call of a kind, by what is to be chosen, and by the
-// length of the vector as a power of two.
+// choices are by kind, nil before the first call of a kind, by form, and by the length of the vector
+// as a power of two.
 type choices [calls.Count]*[forms][64]choice
 
-// A form is what is to be chosen.
+// A form is a set of ways.
 type form int
 
 const (
@@ -71,8 +71,8 @@ func (c *Collectives) chooseCopy(p *path.Path, o *call.Call, r *run) (err error)
 	return err
 }
 
-// choose returns the way of a call, the same on all members, as k says at first. A timing begins when
-// all members have begun the call.
+// choose returns the way of a call, the same on all members, as k says at first. A timing begins
+// when all members have begun the call.
 func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (way int, err error) {
 	switch {
 	case k.First && !k.Tries:
@@ -102,17 +102,17 @@ func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (w
 	return way, err
 }
 
-// sharedFrom is the length of the shortest vector with a choice where ranks share processors: there a
-// timing begins and ends with context switches, of some microseconds each (np=4 on two processors,
-// plain copies and measured, far: alltoall of 16 KiB 47 and 23 us, reduce of 1 MiB 1195 and 296; but
-// near, gather of 4 KiB b2b 1.7 and 2.6).
+// sharedFrom is the length of the shortest vector with a choice where ranks share processors: there
+// a timing begins and ends with context switches, of some microseconds each (np=4 on two
+// processors, plain copies and measured, far: alltoall of 16 KiB 47 and 23 us, reduce of 1 MiB 1195
+// and 296; but near, gather of 4 KiB b2b 1.7 and 2.6).
 const sharedFrom = 8 << 10
 
 // lap is the bytes around a large buffer.
 const lap = 2 << 20
 
-// pace returns the pace of calls of so many bytes. In the first lap a buffer is new, and in no cache
-// of the others. After some calls by the kernel the buffers have left the caches.
+// pace returns the pace of calls of so many bytes. In the first lap a buffer is new, and in no
+// cache of the others. After some calls by the kernel the buffers have left the caches.
 func pace(k path.KernelCopy, f form, bytes int) ways.Pace {
 	calls := lap / max(bytes, 1)
 	p := ways.Pace{Ways: int8(1 + len(mem.Copies)), First: int16(4 + min(calls, 1000)), Every: 64, Warm: 2}

@@ -105,9 +105,9 @@ func (c *Collectives) follow(p *path.Path, o *call.Call) error {
 func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
 	chunk := p.Chunk
 	if c.way == mem.NonTemporal {
-		// Each chunk waits until its stores are done (np=2 far on an AMD EPYC 25/17, in chunks of 16
-		// and 32 KiB: allgather of 64 KiB 10.2 and 9.5 us, alltoall 11.0 and 9.6, allreduce 11.5 and
-		// 9.9).
+		// Each chunk waits until its stores are done (np=2 far on an AMD EPYC 25/17, in chunks of
+		// 16 and 32 KiB: allgather of 64 KiB 10.2 and 9.5 us, alltoall 11.0 and 9.6, allreduce 11.5
+		// and 9.9).
 		chunk.Least *= 2
 	}
 	switch p.Algorithm {

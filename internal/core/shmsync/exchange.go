@@ -79,9 +79,9 @@ func (t *Team) words(member int, s uint64, n int) []int {
 }
 
 // HasLarge reports whether all members have large buffers. The first collective that needs them
-// claims them, and exchanges whether all members could. Each touches its pages then, so that no later
-// call is slow at first. If calls have not been compared yet, that exchange is the collective's first
-// step.
+// claims them, and exchanges whether all members could. Each touches its pages then, so that no
+// later call is slow at first. If calls have not been compared yet, that exchange is the
+// collective's first step.
 func (t *Team) HasLarge(compared *bool) (bool, error) {
 	if !t.asked {
 		t.asked = true
