@@ -132,7 +132,7 @@ func (t *Transport) rest(p *peer, b []byte) bool {
 		if kind == 0 {
 			continue
 		}
-		if kind != more || len(content) > len(b) {
+		if kind != more || len(content) == 0 || len(content) > len(b) {
 			break
 		}
 		b = b[copy(b, content):]

@@ -241,8 +241,8 @@ func (w *writer) room() int {
 // fits reports whether there is room for a whole frame with n bytes of payload, in as many records
 // as needed.
 func (w *writer) fits(n int) bool {
-	if w.room() >= frameHead+n {
-		return true
+	if room := w.room(); n <= transport.ShortFrame {
+		return room >= frameHead+n
 	}
 	padding := (n/transport.ShortFrame + 3) * 2 * lineSize
 	return int(w.lap-lineSize-(w.tail-w.seen)) >= n+padding

@@ -363,6 +363,36 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 	}
 }
 
+// A frame that fits is written to its end, at the beginning of a lap or behind other frames.
+func TestAFrameThatFitsIsWrittenWhole(t *testing.T) {
+	mem := area(2)[ringsAt(2):][:stride(2)]
+	for _, s := range shapes {
+		s = s.rounded()
+		fits := 0
+		for n := transport.ShortFrame - 8; n < firstLap; n += 1 + (firstLap-n)/200 {
+			w, body := writer{ring: newRing(mem), claim: func() bool { return false }}, make([]byte, n)
+			w.setShape(s)
+			for range 4 {
+				if !w.fits(n) {
+					break
+				}
+				fits++
+				k, _ := w.begin(&transport.Header{Kind: transport.Eager, Len: int64(n)}, body)
+				for k < n {
+					more := w.continueFrame(body[k:])
+					if k += more; more == 0 {
+						t.Fatalf("%+v: of %d bytes that fit %d have no room", s, n, n-k)
+					}
+				}
+				w.noteRead(w.tail << toRead)
+			}
+		}
+		if fits < 1000 {
+			t.Errorf("%+v: %d frames fit, want most", s, fits)
+		}
+	}
+}
+
 // Messages that are answered go around a short lap, once the ring has grown for the longer ones;
 // others find the whole ring free.
 func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {

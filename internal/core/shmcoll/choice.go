@@ -29,7 +29,10 @@ type choice struct {
 
 // choices are by kind, nil before the first call of a kind, by form, and by the length of the vector
 // as a power of two.
-type choices [calls.Count]*[forms][64]choice
+type choices [calls.Count]*[forms][classes]choice
+
+// classes are lengths of less than 2 KiB, 4 KiB, and so on; the last are of 2 GiB and more.
+const classes = 22
 
 // A form is a set of ways.
 type form int
@@ -82,9 +85,9 @@ func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (w
 	}
 	bytes, ofKind := c.bytes(o, r), &c.choices[o.Kind]
 	if *ofKind == nil {
-		*ofKind = new([forms][64]choice)
+		*ofKind = new([forms][classes]choice)
 	}
-	x := &(*ofKind)[f][bits.Len(uint(bytes))]
+	x := &(*ofKind)[f][min(bits.Len(uint(bytes>>11)), classes-1)]
 	switch {
 	case x.IsNew():
 		x.Chooser = ways.New(pace(k, f, bytes))
