@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x2c967d3c7a6a478dULL
+#define GOMPI_SHARED_NUMBER 0x5b088464a822f46cULL
 
 /* internal/calls */
 enum {
@@ -243,6 +243,7 @@ enum {
 
 /* transport/shm */
 enum {
+	GOMPI_RING_CHOSEN_FROM = 2049,
 	GOMPI_RING_LINE_SIZE = 64,
 	GOMPI_RING_CONTROL_SIZE = 128,
 	GOMPI_RING_WORD_SIZE = 8,
@@ -811,7 +812,8 @@ struct gompi_writer {
 	uint64_t clean;
 	uint8_t bulk;
 	uint8_t awaited;
-	uint8_t pad_1[6];
+	uint8_t pad_1[2];
+	uint32_t plain;
 	int64_t most;
 	uint64_t full;
 	uint64_t claim[1];
@@ -827,6 +829,7 @@ _Static_assert(offsetof(struct gompi_writer, since) == 80, "since");
 _Static_assert(offsetof(struct gompi_writer, clean) == 88, "clean");
 _Static_assert(offsetof(struct gompi_writer, bulk) == 96, "bulk");
 _Static_assert(offsetof(struct gompi_writer, awaited) == 97, "awaited");
+_Static_assert(offsetof(struct gompi_writer, plain) == 100, "plain");
 _Static_assert(offsetof(struct gompi_writer, most) == 104, "most");
 _Static_assert(offsetof(struct gompi_writer, full) == 112, "full");
 _Static_assert(offsetof(struct gompi_writer, claim) == 120, "claim");

@@ -23,8 +23,15 @@ var copies = mem.Copies
 var pace = ways.Pace{Ways: int8(len(copies)), First: 16, Every: 8}
 
 const (
+	// plainInC is the number of payloads with a choice that C copies in a row while plain copies
+	// are cheapest. For the next one C calls Go, which takes a quarter of a microsecond (an MPI
+	// program, np=2 far on an AMD EPYC 25/17, always plain and by choice: latency of 4 KiB 2.3 and
+	// 1.6 us, bw of 8 KB 4.4 and 1.5; near bw of 4 KiB .30 and .32, with 31 for 255 .41).
+	plainInC = 255
 	// chosenFrom is the length in bytes of the shortest payload with a choice: looking at the clock
 	// costs as much as copying a KiB.
+	//
+	//c:const GOMPI_RING_
 	chosenFrom = 2<<10 + 1
 	// longFrom is the length from which on payloads have a choice of their own.
 	longFrom = 8 << 10
@@ -59,6 +66,9 @@ func (w *writer) copy(dst, src []byte) (marks int) {
 			way = c.of(n).Present()
 		} else {
 			way, times = c.of(n).Next()
+		}
+		if w.plain = 0; c.short.Present() == 0 {
+			w.plain = plainInC
 		}
 	}
 	if way == 0 && n > 2*lineSize && n <= owned {

@@ -214,6 +214,7 @@ type writer struct {
 	clean   uint64           // the places from tail to clean hold 0
 	bulk    bool             // a frame with more than smallBody has come, or many short ones
 	awaited bool             // all earlier frames had been read when this one began
+	plain   uint32           // payloads with a choice that C may copy plainly before Go chooses again
 	most    int              // bytes of the longest record
 	full    uint64           // the lap to grow to
 	claim   func() (ok bool) // makes sure that the full lap exists

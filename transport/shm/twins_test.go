@@ -36,7 +36,7 @@ func (p *sides) bytes() []byte {
 	out, in := p.out, p.in
 	for i := range out {
 		out[i].control, out[i].claim, out[i].copies = nil, nil, nil
-		out[i].awaited = false
+		out[i].awaited, out[i].plain = false, plainInC
 		in[i].control, in[i].here, in[i].after, in[i].wider, in[i].read = nil, nil, 0, 0, 0
 		out[i].mem, in[i].mem = nil, nil
 	}
@@ -94,6 +94,11 @@ func TestRingsInGoAndC(t *testing.T) {
 		body := bytes.Repeat([]byte{byte(i)}, n)
 		got, want := c.Call("writer_begin", inC, uint64(side), length, uint64(n), uint64(i)),
 			inGo.send(side, int32(i), body)
+		left := (*uint32)(unsafe.Add(unsafe.Pointer(&inC[0]), uintptr(side)*unsafe.Sizeof(writer{})+unsafe.Offsetof(writer{}.plain)))
+		if asked := n >= chosenFrom && got != 0; asked != (*left == plainInC-1) {
+			t.Fatalf("step %d: of a payload of %d bytes C may copy %d more plainly", i, n, *left)
+		}
+		*left = plainInC
 		if got != 0 != want || !bytes.Equal(inC, inGo.bytes()) {
 			t.Fatalf("step %d: a frame of %d bytes is written: %v in Go, %v in C, and what the two leave differs at byte %d",
 				i, n, want, got != 0, firstDifference(inC, inGo.bytes()))

@@ -32,7 +32,6 @@ static inline uint64_t ring_end(const struct gompi_ring *r, uint64_t pos) { retu
 /* ring.word */
 static inline uint64_t *ring_word(const struct gompi_ring *r, uint64_t pos) { return (uint64_t *)(r->mem + ring_at(r, pos)); }
 
-/* length */
 static inline uint64_t length(uint64_t n) { return (WORD + n + LINE - 1) & ~(uint64_t)(LINE - 1); }
 
 /* writer.wipe */
@@ -79,22 +78,23 @@ static inline void writer_plan(struct gompi_writer *w, uint64_t next, uint64_t s
 }
 
 /* writer.begin and publish, of a frame of one record. It reports false if it has done nothing: there is no
- * room, or the ring grows. */
+ * room, the ring grows, or Go is to choose the copy. */
 static inline bool writer_begin(struct gompi_writer *w, const struct gompi_header *h, const struct runs *body)
 {
 	const struct gompi_ring *r = &w->ring;
 	uint64_t n = h->len, size = length(HEADER + n), next = w->tail + size, kind = GOMPI_RING_FIRST;
-	if (writer_room(w) < HEAD + n)
+	if (writer_room(w) < HEAD + n || (n >= GOMPI_RING_CHOSEN_FROM && !w->plain))
 		return false;
-	bool small = size <= GOMPI_RING_SMALL_RECORD, answered = small && w->seen == w->tail;
+	bool small = size <= GOMPI_RING_SMALL_RECORD, answered = small && w->seen == w->tail,
+	     bulk = w->bulk || n > GOMPI_RING_SMALL_BODY || writer_streams(w);
 	if (w->turns && small) {
 		next = ring_end(r, next);
 		kind |= GOMPI_RING_TURNED;
 	}
-	bool streams = writer_streams(w), bulk = w->bulk || n > GOMPI_RING_SMALL_BODY || streams;
 	if (bulk && r->lap < w->full && ring_at(r, next) == 0)
 		return false;
 	w->bulk = bulk;
+	w->plain -= n >= GOMPI_RING_CHOSEN_FROM;
 	uint64_t *here = ring_word(r, w->tail);
 	if (n > 2 * LINE)
 		gompi_own((uint8_t *)here + LINE, HEAD + n - LINE); /* the other rank looks at the first line */
