@@ -30,7 +30,8 @@ var tunings = []struct {
 	tuning string
 }{
 	{"GenuineIntel", 6, []int{143, 207},
-		"shm.read=16k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
+		"shm.read=16k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;" +
+			"shm.nontemporal=2m;shm.nontemporal.rank=1m"},
 }
 
 // Processor names this machine's processor: "GenuineIntel 6/143, 2048 KiB of second-level cache,

@@ -19,14 +19,14 @@ import (
 // copies are the ways of a copy.
 var copies = mem.Copies
 
-// pace is that of all writers. At first the memory of a ring is new, and in no cache of the reader.
+// pace is the pace of all writers. In its first lap a ring is in no cache of the reader.
 var pace = ways.Pace{Ways: int8(len(copies)), First: 16, Every: 8}
 
 const (
 	// plainInC is the number of payloads with a choice that C copies in a row while plain copies
 	// are cheapest. For the next one C calls Go, which takes a quarter of a microsecond (an MPI
-	// program, np=2 far on an AMD EPYC 25/17, always plain and by choice: latency of 4 KiB 2.3 and
-	// 1.6 us, bw of 8 KB 4.4 and 1.5; near bw of 4 KiB .30 and .32, with 31 for 255 .41).
+	// program, np=2 on an AMD EPYC 25/17, always plain, and with 31 and 255 in a row: near, bw of 4
+	// KiB .30, .41 and .32 us; far, bw of 8 KB 4.4 and, with 31, 1.5).
 	plainInC = 255
 	// chosenFrom is the length in bytes of the shortest payload with a choice: looking at the clock
 	// costs as much as copying a KiB.

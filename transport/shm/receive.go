@@ -100,8 +100,8 @@ func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffe
 		return transport.Nothing
 	}
 	h := &t.head
-	if kind != first || h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags || h.Comm != want.Comm ||
-		h.Tag != want.Tag && want.Tag >= 0 || h.Len > int64(b.Size()) {
+	if kind != first || h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags ||
+		h.Comm != want.Comm || h.Tag != want.Tag && want.Tag >= 0 || h.Len > int64(b.Size()) {
 		return transport.Other
 	}
 	content = content[transport.HeaderSize:]

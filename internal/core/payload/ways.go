@@ -46,7 +46,7 @@ func (l *Lengths) Has(n int) bool { return n >= l.From && n < l.Below }
 // warm is the bytes that messages have to move before a way reaches its full speed.
 const warm = 2 << 20
 
-// pace is that of messages of size bytes.
+// pace returns the pace of messages of size bytes.
 func (l *Lengths) pace(size int) ways.Pace {
 	p := ways.Pace{Ways: numWays, First: 4, Every: 16, Warm: int16(min(warm/max(size, 1), 32))}
 	if l.Has(size) {
@@ -74,7 +74,7 @@ func (w *choice) choose(l *Lengths, size int) (fetch bool, c Choice) {
 	return way == byKernel, c
 }
 
-// end ends a message of that has had the choice.
+// end ends a message that has had the choice.
 func (w *choice) end(c Choice, err error) {
 	w.open--
 	switch {

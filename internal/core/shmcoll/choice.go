@@ -27,8 +27,8 @@ type choice struct {
 	took time.Duration // the time of the timed call on this member, 0 if the call has failed
 }
 
-// choices are by kind, nil before the first call of a kind, by form, and by the length of the vector
-// as a power of two.
+// choices are by kind, nil before the first call of a kind, by form, and by the length of the
+// vector as a power of two.
 type choices [calls.Count]*[forms][classes]choice
 
 // classes are lengths of less than 2 KiB, 4 KiB, and so on; the last are of 2 GiB and more.

@@ -114,9 +114,9 @@ func (t *Team) Compare() error {
 }
 
 // A Gate is the steps in which members wait for a single flag of member 0, which has waited for
-// all: barriers, after which member 0, often the root of the next collective, goes on first; also
-// those that Assemble, where so many members share a processor that each would poll most others in
-// vain.
+// all. Behind a gated barrier member 0, often the root of the next collective, goes on first. Steps
+// that Assemble are gated, too, if so many members share a processor that each would poll most
+// others in vain.
 type Gate struct{ Barriers, Steps bool }
 
 // Assemble waits until all members have filled step s, if all steps are gated. first means that s
