@@ -5,7 +5,7 @@ package ways
 import "sync/atomic"
 
 // Most is the largest number of ways of a Chooser.
-const Most = 4
+const Most = 5
 
 // A Pace says how often a Chooser tries and times.
 type Pace struct {

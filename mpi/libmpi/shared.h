@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x5b088464a822f46cULL
+#define GOMPI_SHARED_NUMBER 0xc70952c47b1533e5ULL
 
 /* internal/calls */
 enum {
@@ -369,8 +369,9 @@ struct gompi_bounce {
 	uint64_t n;
 	uint64_t out;
 	uint64_t gone;
+	uint64_t turn;
 };
-_Static_assert(sizeof(struct gompi_bounce) == 1072, "struct gompi_bounce");
+_Static_assert(sizeof(struct gompi_bounce) == 1080, "struct gompi_bounce");
 _Static_assert(offsetof(struct gompi_bounce, at) == 0, "at");
 _Static_assert(offsetof(struct gompi_bounce, size) == 8, "size");
 _Static_assert(offsetof(struct gompi_bounce, next) == 16, "next");
@@ -380,6 +381,7 @@ _Static_assert(offsetof(struct gompi_bounce, held[0].start) == 32, "held[0].star
 _Static_assert(offsetof(struct gompi_bounce, n) == 1048, "n");
 _Static_assert(offsetof(struct gompi_bounce, out) == 1056, "out");
 _Static_assert(offsetof(struct gompi_bounce, gone) == 1064, "gone");
+_Static_assert(offsetof(struct gompi_bounce, turn) == 1072, "turn");
 
 /* internal/core/lease: channel */
 struct gompi_channel {
@@ -482,11 +484,12 @@ struct gompi_team {
 	int32_t locals[32];
 	struct gompi_bounce *rings[2];
 	uint64_t place;
+	uint64_t exchanged;
 	struct gompi_bounce *ring;
 	uint64_t next_before;
 	uint64_t n_before;
 };
-_Static_assert(sizeof(struct gompi_team) == 624, "struct gompi_team");
+_Static_assert(sizeof(struct gompi_team) == 632, "struct gompi_team");
 _Static_assert(offsetof(struct gompi_team, word) == 0, "word");
 _Static_assert(offsetof(struct gompi_team, broken) == 4, "broken");
 _Static_assert(offsetof(struct gompi_team, me) == 8, "me");
@@ -509,9 +512,10 @@ _Static_assert(offsetof(struct gompi_team, blocks) == 192, "blocks");
 _Static_assert(offsetof(struct gompi_team, locals) == 448, "locals");
 _Static_assert(offsetof(struct gompi_team, rings) == 576, "rings");
 _Static_assert(offsetof(struct gompi_team, place) == 592, "place");
-_Static_assert(offsetof(struct gompi_team, ring) == 600, "ring");
-_Static_assert(offsetof(struct gompi_team, next_before) == 608, "next_before");
-_Static_assert(offsetof(struct gompi_team, n_before) == 616, "n_before");
+_Static_assert(offsetof(struct gompi_team, exchanged) == 600, "exchanged");
+_Static_assert(offsetof(struct gompi_team, ring) == 608, "ring");
+_Static_assert(offsetof(struct gompi_team, next_before) == 616, "next_before");
+_Static_assert(offsetof(struct gompi_team, n_before) == 624, "n_before");
 
 /* internal/core/lease: Record */
 struct gompi_lease {
@@ -545,7 +549,7 @@ struct gompi_lease {
 	struct gompi_team teams[256];
 	struct gompi_window *windows[256];
 };
-_Static_assert(sizeof(struct gompi_lease) == 790720, "struct gompi_lease");
+_Static_assert(sizeof(struct gompi_lease) == 792768, "struct gompi_lease");
 _Static_assert(offsetof(struct gompi_lease, word) == 0, "word");
 _Static_assert(offsetof(struct gompi_lease, wanted) == 4, "wanted");
 _Static_assert(offsetof(struct gompi_lease, stamp) == 8, "stamp");
@@ -573,7 +577,7 @@ _Static_assert(offsetof(struct gompi_lease, held) == 613504, "held");
 _Static_assert(offsetof(struct gompi_lease, elements) == 627840, "elements");
 _Static_assert(offsetof(struct gompi_lease, operators) == 628864, "operators");
 _Static_assert(offsetof(struct gompi_lease, teams) == 628928, "teams");
-_Static_assert(offsetof(struct gompi_lease, windows) == 788672, "windows");
+_Static_assert(offsetof(struct gompi_lease, windows) == 790720, "windows");
 
 /* internal/core/lease: Window */
 struct gompi_window {

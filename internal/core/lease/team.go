@@ -42,9 +42,9 @@ type Team struct {
 	//c:type struct gompi_bounce *
 	rings [2]unsafe.Pointer // of the small bounce buffer and the next
 
-	// C's: the place of the last step's payload in a block, 0 if in the head, and the bounce
-	// buffer, with its previous next and n.
-	place uint64
+	// C's: the place of the last step's payload in a block, 0 if in the head; 1 if the two members
+	// have each other's places; and the bounce buffer, with its previous next and n.
+	place, exchanged uint64
 	//c:type struct gompi_bounce *
 	ring                unsafe.Pointer
 	nextBefore, nBefore uint64

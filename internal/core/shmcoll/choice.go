@@ -12,14 +12,11 @@ import (
 	"gompi/internal/ways"
 )
 
-// Members choose how a call moves its data: through bounce buffers, by any of mem.Copies, or by the
-// kernel from vector to vector; in a single step around the small buffer, or the large one. A
-// ways.Chooser chooses for all calls of a kind and of similar length, on each member: all members
-// count the same calls, and note the time of the slowest member, which they exchange in the next
-// such call. So all take the same way. The ways combine operands in the same order.
-
-// byKernel is the way behind mem.Copies.
-const byKernel = len(mem.Copies)
+// Members choose how a call moves its data: by plain copies around the L2 buffers, by any of
+// mem.Copies around the large buffers, or by the kernel from vector to vector. A ways.Chooser
+// chooses for all calls of a kind and of similar length, on each member: all members count the same
+// calls, and note the time of the slowest member, which they exchange in the next such call. So all
+// take the same way. The ways combine operands in the same order.
 
 // A choice is the choice for calls of a kind and of similar length.
 type choice struct {
@@ -38,12 +35,23 @@ const classes = 22
 type form int
 
 const (
-	inOneStep  form = iota // a plain copy to the small buffer, or a way of mem.Copies to the large one
-	inChunks               // a way of mem.Copies
-	orByKernel             // a way of mem.Copies, or by the kernel
+	inOneStep  form = iota // around either buffer
+	inChunks               // around the large buffers, or the L2 buffers if members exchange them
+	orByKernel             // as inChunks, or by the kernel
 
 	forms
 )
+
+// aroundL2 returns 1 if the first way of calls of a form is around the L2 buffers, else 0. Chunks
+// that no buffer is exchanged for are slow there (1 MiB of bcast between two cores: 134 us around
+// 64 KiB, 71 around 1 MiB), exchanged ones are fast (np=2 near on an AMD EPYC 25/17, 64 KiB around
+// the large and the L2 buffers: allgather 6.3 and 5.2 us, alltoall 7.2 and 5.3).
+func (c *Collectives) aroundL2(f form, k calls.Kind) int {
+	if f == inOneStep || c.Size() == 2 && !k.Rooted() {
+		return 1
+	}
+	return 0
+}
 
 // A timing is of a call that is timed.
 type timing struct {
@@ -58,51 +66,55 @@ func (t *timing) end() {
 	}
 }
 
-// chooseCopy chooses how a call copies to bounce buffers, which may be the large ones.
-func (c *Collectives) chooseCopy(p *path.Path, o *call.Call, r *run) (err error) {
-	switch oneStep := p.Algorithm == path.OneStep; {
-	case r.chosen:
-		c.large = oneStep
-	case oneStep:
-		c.way, err = c.choose(path.KernelCopy{}, inOneStep, o, r)
-		if c.large = c.way > 0; c.large {
-			c.way--
-		}
-	default:
-		c.way, err = c.choose(path.KernelCopy{}, inChunks, o, r)
+// chooseCopy chooses how a call of p copies to bounce buffers, which may be the large ones.
+func (c *Collectives) chooseCopy(p *path.Path, o *call.Call, r *run) error {
+	if r.chosen {
+		return nil
 	}
+	f := inChunks
+	if p.Algorithm == path.OneStep {
+		f = inOneStep
+	}
+	_, err := c.choose(path.KernelCopy{}, f, o, r)
 	return err
 }
 
-// choose returns the way of a call, the same on all members, as k says at first. A timing begins
-// when all members have begun the call.
-func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (way int, err error) {
+// choose sets the way of a call, the same on all members, as k says at first, and reports whether
+// it is by the kernel. A timing begins when all members have begun the call.
+func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (byKernel bool, err error) {
+	bytes, l2 := c.bytes(o, r), c.aroundL2(f, o.Kind)
 	switch {
 	case k.First && !k.Tries:
-		return byKernel, nil
-	case c.paths.Oversubscribed() && c.bytes(o, r) < sharedFrom:
-		return 0, nil
+		return true, nil
+	case c.paths.Oversubscribed() && bytes < sharedFrom:
+		c.large = l2 == 0
+		return false, nil
 	}
-	bytes, ofKind := c.bytes(o, r), &c.choices[o.Kind]
+	ofKind := &c.choices[o.Kind]
 	if *ofKind == nil {
 		*ofKind = new([forms][classes]choice)
 	}
 	x := &(*ofKind)[f][min(bits.Len(uint(bytes>>11)), classes-1)]
 	switch {
 	case x.IsNew():
-		x.Chooser = ways.New(pace(k, f, bytes))
+		x.Chooser = ways.New(pace(k, f, bytes, l2+len(mem.Copies)))
 	case x.Waits():
 		if err := c.exchangeTime(x); err != nil {
-			return 0, err
+			return false, err
 		}
 	}
 	way, times := x.Next()
 	if times {
-		if err = c.Barrier(); err == nil {
-			x.took, r.timing = 0, timing{x, time.Now()}
+		if err := c.Barrier(); err != nil {
+			return false, err
 		}
+		x.took, r.timing = 0, timing{x, time.Now()}
 	}
-	return way, err
+	if c.large, c.way = way >= l2, max(way-l2, 0); c.way < len(mem.Copies) {
+		return false, nil
+	}
+	c.way = 0 // if a vector is out of reach
+	return true, nil
 }
 
 // sharedFrom is the length of the shortest vector with a choice where ranks share processors: there
@@ -114,19 +126,17 @@ const sharedFrom = 8 << 10
 // lap is the bytes around a large buffer.
 const lap = 2 << 20
 
-// pace returns the pace of calls of so many bytes. In the first lap a buffer is new, and in no
-// cache of the others. After some calls by the kernel the buffers have left the caches.
-func pace(k path.KernelCopy, f form, bytes int) ways.Pace {
+// pace returns the pace of calls of so many bytes, which may go through bounce buffers in so many
+// ways. In the first lap a buffer is new, and in no cache of the others. After some calls by the
+// kernel the buffers have left the caches.
+func pace(k path.KernelCopy, f form, bytes, copied int) ways.Pace {
 	calls := lap / max(bytes, 1)
-	p := ways.Pace{Ways: int8(1 + len(mem.Copies)), First: int16(4 + min(calls, 1000)), Every: 64, Warm: 2}
-	switch f {
-	case inChunks:
-		p.Ways--
-	case orByKernel:
-		p.Warm = int16(min(calls, 32))
+	p := ways.Pace{Ways: int8(copied), First: int16(4 + min(calls, 1000)), Every: 64, Warm: 2}
+	if f == orByKernel {
+		p.Ways, p.Warm = p.Ways+1, int16(min(calls, 32))
 	}
 	if k.First {
-		p.At = int8(byKernel)
+		p.At = int8(copied)
 	}
 	return p
 }

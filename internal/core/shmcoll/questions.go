@@ -35,10 +35,9 @@ func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err err
 			return false, err
 		}
 		r.chosen = true
-		if c.way, err = c.choose(p.Kernel, orByKernel, o, r); c.way != byKernel || err != nil {
+		if byKernel, err := c.choose(p.Kernel, orByKernel, o, r); !byKernel || err != nil {
 			return false, err
 		}
-		c.way = 0
 		return c.exchangeVectors(o, r, true)
 	}
 	if bytes := c.bytes(o, r); bytes < urgentFrom && c.calls < patience {

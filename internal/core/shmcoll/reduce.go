@@ -86,7 +86,7 @@ func (c *Collectives) fillShares(l *shared, i int) error {
 	s, me := l.first+uint64(i), c.Me()
 	base, lo, hi := l.bounds(i, me, c.Size())
 	end := min(base+l.chunk, l.send.Len())
-	c.Lay(s, (end-base)*l.send.ElemSize(), l.large)
+	c.Lay(s, (end-base)*l.send.ElemSize(), l.large, true)
 	h, err := c.Acquire(s, i == 0 && !l.compared)
 	if err != nil {
 		return err

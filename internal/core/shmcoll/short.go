@@ -40,12 +40,13 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	return false, nil
 }
 
-// begin begins step s of n bytes, the only step of its collective. Publish ends it.
-func (c *Collectives) begin(s uint64, n int) (*shmsync.Head, error) {
+// begin begins step s of n bytes, the only step of its collective. Publish ends it. exchange is as
+// for Lay.
+func (c *Collectives) begin(s uint64, n int, exchange bool) (*shmsync.Head, error) {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
 	} else {
-		c.Lay(s, n, c.large)
+		c.Lay(s, n, c.large, exchange)
 	}
 	if err := c.AwaitPlace(s); err != nil {
 		return nil, err
@@ -54,8 +55,8 @@ func (c *Collectives) begin(s uint64, n int) (*shmsync.Head, error) {
 }
 
 // publish is a step of n bytes in which this member stores b, or nothing, for the others.
-func (c *Collectives) publish(s uint64, n int, b []byte) error {
-	h, err := c.begin(s, n)
+func (c *Collectives) publish(s uint64, n int, b []byte, exchange bool) error {
+	h, err := c.begin(s, n, exchange)
 	if err == nil {
 		c.copy(c.Room(s, len(b)), b)
 		c.Publish(h, s)
@@ -85,10 +86,10 @@ func (c *Collectives) readPayload(j int, s uint64, off int, b []byte) error {
 func (c *Collectives) bcastShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	if c.Me() == o.Root {
-		if err := c.publish(s, len(b), b); err != nil {
+		if err := c.publish(s, len(b), b, false); err != nil {
 			return err
 		}
-	} else if err := c.publish(s, len(b), nil); err != nil {
+	} else if err := c.publish(s, len(b), nil, false); err != nil {
 		return err
 	} else if err := c.readPayload(o.Root, s, 0, b); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	n, own := len(b)*c.Size(), len(b)*c.Me()
 	if c.Me() == o.Root {
-		h, err := c.begin(s, n)
+		h, err := c.begin(s, n, false)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 		c.copy(room[after:], all[after:])
 		c.Publish(h, s)
 		copy(b, all[own:])
-	} else if err := c.publish(s, n, nil); err != nil {
+	} else if err := c.publish(s, n, nil, false); err != nil {
 		return err
 	} else if err := c.readPayload(o.Root, s, own, b); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 
 func (c *Collectives) gatherShort(o *call.Call) error {
 	s, b := c.Next(1), o.Send.HostSlice()
-	if err := c.publish(s, len(b), b); err != nil {
+	if err := c.publish(s, len(b), b, false); err != nil {
 		return err
 	}
 	if c.Me() == o.Root {
@@ -143,7 +144,7 @@ func (c *Collectives) gatherShort(o *call.Call) error {
 // upTo-1.
 func (c *Collectives) reduceShort(o *call.Call, upTo int) error {
 	s := c.Next(1)
-	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice(), false); err != nil {
 		return err
 	}
 	if upTo > 0 {
@@ -158,7 +159,7 @@ func (c *Collectives) reduceShort(o *call.Call, upTo int) error {
 // allreduceShort makes every member combine all operands itself.
 func (c *Collectives) allreduceShort(o *call.Call) error {
 	s := c.Next(1)
-	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice(), true); err != nil {
 		return err
 	}
 	if err := c.Assemble(s, true); err != nil {

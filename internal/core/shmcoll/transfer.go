@@ -84,7 +84,7 @@ func (c *Collectives) fill(t *transfer, s, first uint64) error {
 	if t.Splits {
 		n *= c.Size()
 	}
-	c.Lay(s, n, t.large)
+	c.Lay(s, n, t.large, t.Full)
 	begins := s == first && !t.compared
 	if !t.Writes && !begins {
 		return nil
@@ -118,7 +118,7 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 	for j := range c.Size() {
 		if j != me || t.Staged {
 			b := t.OutBytes(j, lo, t.chunk)
-			c.copy(room[j*each:][:len(b)], b)
+			c.copy(room[c.Block(j, s)*each:][:len(b)], b)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (c *Collectives) read(t *transfer, j int, s, first uint64, n, lo int) (b []
 	}
 	off := 0
 	if t.Splits {
-		off = c.Me() * t.bytes(lo)
+		off = c.Block(c.Me(), s) * t.bytes(lo)
 	}
 	return c.Payload(j, s, off, n), err
 }

@@ -111,6 +111,30 @@ func (p *twinTeam) blockIn(memory []byte, i int) []byte {
 	return memory[len(memory)-(len(p.members)-i)*shmsync.BlockSize:][:shmsync.BlockSize]
 }
 
+// in returns the copy in memory of b, a part of any block.
+func (p *twinTeam) in(memory, b []byte) []byte {
+	for i := range p.members {
+		at := uintptr(unsafe.Pointer(&b[0])) - uintptr(unsafe.Pointer(&p.block(i)[0]))
+		if at < shmsync.BlockSize {
+			return p.blockIn(memory, i)[at:][:len(b)]
+		}
+	}
+	panic("in no block")
+}
+
+// payload returns what a member gives in x, the last collective.
+func (p *twinTeam) payload(x task, member int) []byte {
+	n := x.count * x.typ.Size()
+	switch x.kind {
+	case calls.Barrier:
+		n = 1
+	case calls.Scatter, calls.Alltoall, calls.ReduceScatterBlock:
+		n *= len(p.members)
+	}
+	me := p.members[p.twin]
+	return me.Payload(member, me.Last(), 0, n)
+}
+
 // A task is a collective: of count elements in a block, or in all.
 type task struct {
 	kind  calls.Kind
@@ -209,7 +233,7 @@ func (p *twinTeam) unread(x task) []byte {
 	case x.kind == calls.Gather && x.root == p.twin:
 		return me.Payload(p.twin, me.Last(), 0, n)
 	case x.kind == calls.Alltoall, x.kind == calls.ReduceScatterBlock, x.kind == calls.Scatter && x.root == p.twin:
-		return me.Payload(p.twin, me.Last(), p.twin*n, n)
+		return me.Payload(p.twin, me.Last(), me.Block(p.twin, me.Last())*n, n)
 	}
 	return nil
 }
@@ -239,8 +263,7 @@ func (p *twinTeam) step(t *testing.T, c *twins.C, x task) {
 	}
 	p.round = next
 	if unread := p.unread(x); unread != nil {
-		at := uintptr(unsafe.Pointer(&unread[0])) - uintptr(unsafe.Pointer(&p.block(p.twin)[0]))
-		copy(p.blockIn(afterC, p.twin)[at:], unread)
+		copy(p.in(afterC, unread), unread)
 	}
 	if err := wait(); err != nil {
 		t.Fatal(err)
@@ -249,8 +272,10 @@ func (p *twinTeam) step(t *testing.T, c *twins.C, x task) {
 	for i := range p.members {
 		if i != p.twin { // who has gone on
 			copy(p.blockIn(afterGo, i), p.blockIn(before, i))
+			copy(p.in(afterGo, p.payload(x, i)), p.in(before, p.payload(x, i)))
 		}
 	}
+	copy(p.in(afterGo, p.payload(x, p.twin)), p.payload(x, p.twin)) // maybe in another's block
 	if woken != port.woken || !bytes.Equal(afterC, afterGo) {
 		t.Fatalf("%+v of %d members, of whom C is %d: Go wakes %b, C %b, and what the two leave differs at byte %d",
 			x, len(p.members), p.twin, port.woken, woken, firstDifference(afterC, afterGo))

@@ -9,7 +9,7 @@ import "unsafe"
 // step, in which calls are compared.
 func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	s = t.Next(1)
-	t.Lay(s, len(mine), false)
+	t.Lay(s, len(mine), false, false)
 	h, err := t.Acquire(s, first)
 	if err != nil {
 		return s, err
@@ -43,7 +43,7 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 func (t *Team) AgreeLengths(sent, expected []int, longest, lo int) (int, error) {
 	const before = 2 // the longest, and the number of words
 	s, words := t.Next(1), before+len(t.parts)
-	t.Lay(s, 8*words, false)
+	t.Lay(s, 8*words, false, false)
 	h, err := t.Acquire(s, true)
 	if err != nil {
 		return 0, err

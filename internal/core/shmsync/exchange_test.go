@@ -131,7 +131,7 @@ func TestStressOneWriter(t *testing.T) {
 				n, long := 1+rng.IntN(1<<rng.IntN(15)), rng.IntN(2) == 0
 				begin(m, nth)
 				s := m.Next(1)
-				m.Lay(s, n, long)
+				m.Lay(s, n, long, true)
 				if err := stream(m, s, n, byte(nth), pause); err != nil {
 					return h.Break(fmt.Errorf("step %d of %d bytes: %w", s, n, err))
 				}

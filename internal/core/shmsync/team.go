@@ -66,9 +66,14 @@ type Team struct {
 // New returns the Team of member me of a communicator. parts are the memory of all
 // members. claim allocates this member's large buffer, of large bytes.
 func New(me int, parts []Part, claim func() error, large int, gate Gate, port Port) Team {
+	var turn uint64
+	if len(parts) == 2 {
+		turn = 1
+	}
 	return Team{
 		port: port, me: me, parts: parts, gate: gate, spinLooks: port.Looks(), claim: claim,
-		small: ring{at: smallAt, size: smallSize}, l2: ring{at: l2At, size: l2Size}, l3: ring{size: uint64(large)},
+		small: ring{at: smallAt, size: smallSize, turn: turn}, l2: ring{at: l2At, size: l2Size, turn: turn},
+		l3: ring{size: uint64(large), turn: turn},
 	}
 }
 
@@ -107,8 +112,9 @@ func (t *Team) TryProgress(member int) error { return t.port.TryProgress(member)
 func (t *Team) Last() uint64 { return t.step }
 
 // Lay finds the place of step s with at most n bytes of payload, in the L3 buffer if large and n
-// is long. All members call Lay for every step that is filled, in order.
-func (t *Team) Lay(s uint64, n int, large bool) {
+// is long. exchange means that all members fill the step for all others. All members call Lay for
+// every step that is filled, in order.
+func (t *Team) Lay(s uint64, n int, large, exchange bool) {
 	if t.LayInHead(s); n <= InHead {
 		return
 	}
@@ -116,12 +122,12 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 	p.inHead = false
 	switch {
 	case n <= smallMost:
-		t.small.lay(p, s, n)
+		t.small.lay(p, s, n, exchange)
 	case large:
 		p.large = true
-		t.l3.lay(p, s, n)
+		t.l3.lay(p, s, n, exchange)
 	default:
-		t.l2.lay(p, s, n)
+		t.l2.lay(p, s, n, exchange)
 	}
 }
 
@@ -210,17 +216,21 @@ const fetched = 8 << 10
 
 // Payload returns n bytes from off on of a member's payload of step s.
 func (t *Team) Payload(member int, s uint64, off, n int) []byte {
-	p, m := &t.at[s%depth], &t.parts[member]
-	at := unsafe.Pointer(&m.flags.heads[s%depth].payload)
-	switch {
+	p := &t.at[s%depth]
+	at := unsafe.Pointer(&t.parts[member].flags.heads[s%depth].payload)
+	switch m := member ^ p.exchanged; {
 	case p.inHead:
 	case p.large:
-		at = unsafe.Add(m.large, p.off)
+		at = unsafe.Add(t.parts[m].large, p.off)
 	default:
-		at = unsafe.Add(unsafe.Pointer(m.flags), p.off)
+		at = unsafe.Add(unsafe.Pointer(t.parts[m].flags), p.off)
 	}
 	return unsafe.Slice((*byte)(unsafe.Add(at, off)), n)
 }
+
+// Block returns the number of the block for a member in the payloads of step s, where each has a
+// block for each member.
+func (t *Team) Block(member int, s uint64) int { return member ^ t.at[s%depth].exchanged }
 
 // store stores a flag, and wakes the members that sleep for this flag.
 func (t *Team) store(word *atomic.Uint64, v uint64) {

@@ -56,9 +56,9 @@ static uint64_t of_exit(const uint64_t *a, void *memory)
 static uint64_t of_lay(const uint64_t *a, void *memory)
 {
 	struct gompi_team t = {.rings = {memory, memory}};
-	uint64_t after = team_lay(&t, a[0], a[1]);
+	uint64_t after = team_lay(&t, a[0], a[1], ((const struct gompi_bounce *)memory)->turn);
 	memcpy((struct gompi_bounce *)memory + 1, &after, sizeof after);
-	return t.place;
+	return t.place | t.exchanged << 32;
 }
 
 /* The memory is the recorder's ring, and its next ticket. */
