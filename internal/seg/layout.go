@@ -164,7 +164,7 @@ var (
 // for each pair of ranks, up to its maximum number of ranks. Unclaimed parts take no memory.
 func AreaSize(n int) int {
 	n = min(n, 1024)
-	return wholePages(128<<20 + n*n*(4<<10))
+	return wholePages(160<<20 + n*n*(4<<10))
 }
 
 // arenaSpace is the address space of all arenas. Few processes have less.

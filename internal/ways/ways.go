@@ -13,7 +13,7 @@ type Pace struct {
 	At    int8  // the way at first
 	First int16 // the uses before the first trial
 	Every int16 // one of so many uses is timed
-	Warm  int16 // the uses of another way in a trial before one is timed, as for caches to fill
+	Warm  int16 // the uses of a way in a trial before one is timed, as for caches to fill or a disturbance to end
 
 	Random bool // each use behind the first ones takes a way drawn by lot, equally on all ranks
 }
@@ -98,7 +98,7 @@ func (c *Chooser) Next() (way int, timed bool) {
 		c.best = [Most]int64{}
 		c.try(c.present)
 	}
-	if c.trying != c.present && c.warmed < int32(c.pace.Warm) {
+	if c.warmed < int32(c.pace.Warm) {
 		c.warmed++
 		return int(c.trying), false
 	}

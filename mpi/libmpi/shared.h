@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0xc70952c47b1533e5ULL
+#define GOMPI_SHARED_NUMBER 0x174a485b3a9401c9ULL
 
 /* internal/calls */
 enum {
@@ -254,7 +254,8 @@ enum {
 	GOMPI_RING_GROWN = 128,
 	GOMPI_RING_TURNED = 64,
 	GOMPI_RING_TIMED = 32,
-	GOMPI_RING_MARKS = 224,
+	GOMPI_RING_IN_CELL = 16,
+	GOMPI_RING_MARKS = 240,
 	GOMPI_RING_LENGTH_AT = 8,
 	GOMPI_RING_READ_AT = 24,
 	GOMPI_RING_LENGTH_MASK = 65535,
@@ -851,8 +852,10 @@ struct gompi_reader {
 	uint8_t timed;
 	uint8_t pad_0[7];
 	int64_t since;
+	uint8_t cell;
+	uint8_t pad_1[7];
 };
-_Static_assert(sizeof(struct gompi_reader) == 112, "struct gompi_reader");
+_Static_assert(sizeof(struct gompi_reader) == 120, "struct gompi_reader");
 _Static_assert(offsetof(struct gompi_reader, ring) == 0, "ring");
 _Static_assert(offsetof(struct gompi_reader, pos) == 48, "pos");
 _Static_assert(offsetof(struct gompi_reader, returned) == 56, "returned");
@@ -862,6 +865,7 @@ _Static_assert(offsetof(struct gompi_reader, wider) == 80, "wider");
 _Static_assert(offsetof(struct gompi_reader, read) == 88, "read");
 _Static_assert(offsetof(struct gompi_reader, timed) == 96, "timed");
 _Static_assert(offsetof(struct gompi_reader, since) == 104, "since");
+_Static_assert(offsetof(struct gompi_reader, cell) == 112, "cell");
 
 
 #endif

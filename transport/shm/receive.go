@@ -95,16 +95,15 @@ func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffe
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
 		return transport.Nothing
 	}
-	kind, content := p.next()
+	kind, head, content := p.next()
 	if kind == 0 {
 		return transport.Nothing
 	}
 	h := &t.head
-	if kind != first || h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags ||
+	if kind != first || h.Decode(head) != nil || h.Kind != want.Kind || h.Flags != want.Flags ||
 		h.Comm != want.Comm || h.Tag != want.Tag && want.Tag >= 0 || h.Len > int64(b.Size()) {
 		return transport.Other
 	}
-	content = content[transport.HeaderSize:]
 	switch {
 	case int64(len(content)) == h.Len:
 	case h.Len <= transport.ShortFrame || int64(len(content)) > h.Len:
@@ -128,7 +127,7 @@ const restLooks = 1000
 // as behind a record that is none of this frame.
 func (t *Transport) rest(p *peer, b []byte) bool {
 	for looks := restLooks; looks > 0; looks-- {
-		kind, content := p.next()
+		kind, _, content := p.next()
 		if kind == 0 {
 			continue
 		}
@@ -149,22 +148,9 @@ func (t *Transport) rest(p *peer, b []byte) bool {
 // Continue implements transport.InlineSender.
 func (t *Transport) Continue(rank world.Rank, token uint64) { t.talker(rank).in.Name(token) }
 
-// next returns the next record.
-func (p *peer) next() (kind int, content []byte) {
-	kind, content = p.r.next()
-	if p.behind && kind > 0 && len(content) <= mostFetched {
-		p.r.fetch(content)
-	}
-	p.behind = kind > 0
-	return kind, content
-}
-
-// done gives the place of a record back to its writer.
+// done gives up the record that p.next returned.
 func (t *Transport) done(p *peer) {
-	credited := p.r.done()
-	p.w.noteRead(p.r.read)
-	p.w.read = p.r.pos
-	if credited && p.r.hungry.Load() != 0 {
+	if p.done() && p.r.hungry.Load() != 0 {
 		t.wake(p)
 	}
 }
@@ -188,11 +174,11 @@ func (t *Transport) receive(p *peer, most int) int {
 		if n >= most && (n >= records || t.eagerSink == nil || !t.eagerSink.Wants(p.rank)) {
 			break
 		}
-		kind, content := p.next()
+		kind, head, content := p.next()
 		if kind == 0 {
 			break
 		}
-		if !t.take(p, kind, content) {
+		if !t.take(p, kind, head, content) {
 			return n + 1
 		}
 		bytes += len(content)
@@ -202,13 +188,13 @@ func (t *Transport) receive(p *peer, most int) int {
 }
 
 // take handles one record. It returns false if the record lost p.
-func (t *Transport) take(p *peer, kind int, content []byte) bool {
+func (t *Transport) take(p *peer, kind int, head, content []byte) bool {
 	switch {
 	case kind == invite && p.in.Left() == 0:
 		return t.help(p, content)
 	case kind == first && p.in.Left() == 0:
 		h := &t.head
-		if err := h.Decode(content); err != nil {
+		if err := h.Decode(head); err != nil {
 			t.lose(p, err)
 			return false
 		}
@@ -216,7 +202,6 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 			t.lose(p, transport.ErrGone)
 			return false
 		}
-		content = content[transport.HeaderSize:]
 		switch {
 		case t.closing:
 			p.in.Skip(h.Len)

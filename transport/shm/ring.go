@@ -144,14 +144,16 @@ const (
 )
 
 // Marks in the word of a record: behind the record the ring has grown; the record ends the lap,
-// wherever the record lies; the reader reports the time of copying the record out.
+// wherever the record lies; the reader reports the time of copying the record out; the payload lies
+// in a cell.
 //
 //c:const GOMPI_RING_
 const (
 	grown  = 0x80
 	turned = 0x40
 	timed  = 0x20
-	marks  = grown | turned | timed
+	inCell = 0x10
+	marks  = grown | turned | timed | inCell
 )
 
 // The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that the writer
@@ -359,6 +361,7 @@ type reader struct {
 	read  uint64 // the position up to which the writer has read the other ring
 	timed bool   // the writer wants to know the time of copying the record out
 	since time.Duration
+	cell  bool // the payload lies in a cell
 }
 
 func newReader(mem []byte) reader {
@@ -381,7 +384,7 @@ func (r *reader) next() (kind int, content []byte) {
 	if kind > invite || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
 		return -1, nil
 	}
-	r.after, r.wider, r.read = r.pos+uint64(length(int(n))), 0, w&readMask
+	r.after, r.wider, r.read, r.cell = r.pos+uint64(length(int(n))), 0, w&readMask, w&inCell != 0
 	if r.timed = w&timed != 0; r.timed {
 		r.since = clock()
 	}

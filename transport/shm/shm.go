@@ -42,7 +42,7 @@ const (
 	// each ring has the smallest size. A writer's Shape limits the part of the ring that it uses.
 	largestRing  = 2 << 20
 	smallestRing = 2 << 10
-	allRings     = 128 << 20
+	allRings     = 128 << 20 // without cells
 
 	// firstLap is the part of a ring that is claimed first.
 	firstLap = 64 << 10
@@ -142,7 +142,10 @@ func ringSize(n int) int {
 	return size
 }
 
-func stride(n int) int { return controlSize + ringSize(n) }
+func stride(n int) int { return cellsAt(n) + cellBytes(n) }
+
+// cellsAt returns the place of the cells behind a ring of n ranks.
+func cellsAt(n int) int { return controlSize + ringSize(n) }
 
 func ringsAt(n int) int { return n * int(unsafe.Sizeof(line{})) }
 
@@ -184,6 +187,7 @@ type peer struct {
 	behind  bool // the last look found a record: this rank is behind the writer
 	out     outbox
 	in      transport.Arrival
+	cells   cells
 	moves   moves
 	invited uint64 // the number of the last invitation sent to the peer
 }
@@ -239,12 +243,15 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 		if err != nil {
 			return false
 		}
-		p.w.ring = newRing(mem)
+		cells := cellsAt(len(t.Ranks))
+		p.w.ring, p.cells.mem[0] = newRing(mem[:cells]), mem[cells:]
 		p.w.setShape(t.shape)
-		p.w.claim = func() bool {
-			t.scarce = t.scarce || t.claimRing(local, t.Local, controlSize+int(p.w.full)) != nil
+		claim := func(off, n int) bool {
+			t.scarce = t.scarce || t.Claim(t.ringAt(local, t.Local)+off, n) != nil
 			return !t.scarce
 		}
+		p.w.claim = func() bool { return claim(0, controlSize+int(p.w.full)) }
+		p.cells.claim = func() bool { return claim(cells, len(mem)-cells) }
 	}
 	return true
 }
@@ -340,7 +347,8 @@ func (t *Transport) listen(local world.LocalRank) {
 		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
 		return
 	}
-	p.r, p.reads = newReader(mem), true
+	cells := cellsAt(len(t.Ranks))
+	p.r, p.reads, p.cells.mem[1] = newReader(mem[:cells]), true, mem[cells:]
 	t.readers = append(t.readers, p)
 }
 
