@@ -7,3 +7,9 @@ import "unsafe"
 //
 //go:noescape
 func PrefetchToWrite(at unsafe.Pointer, n int)
+
+// Prefetch is PrefetchToWrite for reading. Later atomic operations, which wait for loads, do not
+// wait for it.
+//
+//go:noescape
+func Prefetch(at unsafe.Pointer, n int)

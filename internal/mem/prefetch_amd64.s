@@ -12,3 +12,15 @@ line:
 	SUBQ $64, CX
 	JGT  line
 	RET
+
+// func Prefetch(at unsafe.Pointer, n int)
+TEXT ·Prefetch(SB), NOSPLIT, $0-16
+	MOVQ at+0(FP), AX
+	MOVQ n+8(FP), CX
+
+line:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
+	SUBQ $64, CX
+	JGT  line
+	RET

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x174a485b3a9401c9ULL
+#define GOMPI_SHARED_NUMBER 0x1dd7ef2e4dcb7dcfULL
 
 /* internal/calls */
 enum {
@@ -243,6 +243,7 @@ enum {
 
 /* transport/shm */
 enum {
+	GOMPI_RING_CELL_SIZE = 16384,
 	GOMPI_RING_CHOSEN_FROM = 2049,
 	GOMPI_RING_LINE_SIZE = 64,
 	GOMPI_RING_CONTROL_SIZE = 128,
@@ -769,6 +770,28 @@ _Static_assert(offsetof(struct gompi_status, error) == 8, "error");
 _Static_assert(offsetof(struct gompi_status, cancelled) == 12, "cancelled");
 _Static_assert(offsetof(struct gompi_status, bytes) == 16, "bytes");
 
+/* transport/shm: cells */
+struct gompi_cells {
+	uint8_t *mem[2];
+	uint32_t most;
+	uint32_t n;
+	uint8_t owned[64];
+	uint8_t read;
+	uint8_t asked;
+	uint8_t fit;
+	uint8_t pad_0[5];
+	uint64_t claim[1];
+};
+_Static_assert(sizeof(struct gompi_cells) == 104, "struct gompi_cells");
+_Static_assert(offsetof(struct gompi_cells, mem) == 0, "mem");
+_Static_assert(offsetof(struct gompi_cells, most) == 16, "most");
+_Static_assert(offsetof(struct gompi_cells, n) == 20, "n");
+_Static_assert(offsetof(struct gompi_cells, owned) == 24, "owned");
+_Static_assert(offsetof(struct gompi_cells, read) == 88, "read");
+_Static_assert(offsetof(struct gompi_cells, asked) == 89, "asked");
+_Static_assert(offsetof(struct gompi_cells, fit) == 90, "fit");
+_Static_assert(offsetof(struct gompi_cells, claim) == 96, "claim");
+
 /* transport/shm: ring */
 struct gompi_ring {
 	struct gompi_control *control;
@@ -822,9 +845,10 @@ struct gompi_writer {
 	int64_t most;
 	uint64_t full;
 	uint64_t claim[1];
+	struct gompi_cells *cells;
 	void *copies;
 };
-_Static_assert(sizeof(struct gompi_writer) == 136, "struct gompi_writer");
+_Static_assert(sizeof(struct gompi_writer) == 144, "struct gompi_writer");
 _Static_assert(offsetof(struct gompi_writer, ring) == 0, "ring");
 _Static_assert(offsetof(struct gompi_writer, tail) == 48, "tail");
 _Static_assert(offsetof(struct gompi_writer, seen) == 56, "seen");
@@ -838,7 +862,8 @@ _Static_assert(offsetof(struct gompi_writer, plain) == 100, "plain");
 _Static_assert(offsetof(struct gompi_writer, most) == 104, "most");
 _Static_assert(offsetof(struct gompi_writer, full) == 112, "full");
 _Static_assert(offsetof(struct gompi_writer, claim) == 120, "claim");
-_Static_assert(offsetof(struct gompi_writer, copies) == 128, "copies");
+_Static_assert(offsetof(struct gompi_writer, cells) == 128, "cells");
+_Static_assert(offsetof(struct gompi_writer, copies) == 136, "copies");
 
 /* transport/shm: reader */
 struct gompi_reader {

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"gompi/transport"
 )
@@ -21,6 +22,8 @@ const (
 	// cellSize is the bytes of a cell: one is filled while the one before is read (latency near in
 	// cells of 8 and 16 KiB: 16 KiB 1.03 and 1.15 us, 64 KiB 3.1 and 2.9). Cells are filled whole:
 	// else the two ranks would each own a part (64 KiB in cells of which some have 8 KiB: 4.9).
+	//
+	//c:const GOMPI_RING_
 	cellSize = 16 << 10
 	// ringCells is the largest number of cells behind a ring (latency near, with 16 and 32: 256 KiB
 	// 10.9 and 10.8 us, 1 MiB 48.4 and 43.5).
@@ -31,58 +34,43 @@ const (
 func cellBytes(n int) int { return min(ringSize(n)/4/cellSize, ringCells) * cellSize }
 
 // cells are the cells that a rank shares with a peer.
+//
+//c:struct gompi_cells
 type cells struct {
-	mem   [2][]byte // behind the ring to the peer, and behind the other
+	//c:type uint8_t *
+	mem   [2]*byte // behind the ring to the peer, and behind the other
+	most  uint32   // the number behind each
+	n     uint32   // of owned, the last of which has been read last
 	owned [2 * ringCells]byte
-	n     int // of owned, the last of which has been read last
-	asked bool
-	fit   bool             // the present frame is not longer than all cells
-	claim func() (ok bool) // makes sure that the cells behind the ring to the peer exist
-	read  byte             // the cell of the record that next returned
+	read  byte                 // the cell of the record that next returned
+	asked bool                 // for this rank's own cells
+	fit   bool                 // the present frame is not longer than all cells
+	claim func() (exists bool) // of the cells behind the ring to the peer
 }
 
 // A cell is named by its number behind its ring, doubled, plus 1 if that is the ring that does not
 // carry the record.
 func (c *cells) at(name byte) []byte {
-	mem, off := c.mem[name&1], int(name>>1)*cellSize
-	if off >= len(mem) {
-		return nil
-	}
-	return mem[off:][:cellSize]
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(c.mem[name&1]), int(name>>1)*cellSize)), cellSize)
 }
 
 // has reports whether this rank owns a cell.
 func (c *cells) has() bool {
 	if !c.asked {
-		if c.asked = true; c.claim() {
-			for ; c.n < len(c.mem[0])/cellSize; c.n++ {
-				c.owned[c.n] = byte(2 * c.n)
+		if c.asked = true; c.most > 0 && c.claim() {
+			for i := range c.most {
+				c.owned[c.n+i] = byte(2 * i)
 			}
+			c.n += c.most
 		}
 	}
 	return c.n > 0
 }
 
-// begin is writer.begin, to a cell if there is one for body.
-func (p *peer) begin(h *transport.Header, body []byte) (int, bool) {
-	if n := p.fill(h, body); n > 0 {
-		return n, true
-	}
-	return p.w.begin(h, body)
-}
-
-// continueFrame is writer.continueFrame, to a cell if there is one for body.
-func (p *peer) continueFrame(body []byte) int {
-	if n := p.fill(nil, body); n > 0 {
-		return n
-	}
-	return p.w.continueFrame(body)
-}
-
 // fill writes a record with as much of body as a cell holds, the first of a frame with header h
 // unless that is nil. It returns the number of bytes taken from body: 0 without a cell.
-func (p *peer) fill(h *transport.Header, body []byte) int {
-	w, c := &p.w, &p.cells
+func (w *writer) fill(h *transport.Header, body []byte) int {
+	c := w.cells
 	if h != nil {
 		c.fit, w.awaited = len(body) <= len(c.owned)*cellSize, w.seen == w.tail
 	}
@@ -125,17 +113,16 @@ func (c *cells) named(record []byte) []byte {
 		return nil
 	}
 	word := binary.NativeEndian.Uint64(record)
-	c.read = byte(word) ^ 1
-	if cell := c.at(c.read); word>>8 <= uint64(len(cell)) {
-		return cell[:word>>8]
+	if c.read = byte(word) ^ 1; uint32(c.read>>1) >= c.most || word>>8 > cellSize {
+		return nil
 	}
-	return nil
+	return c.at(c.read)[:word>>8]
 }
 
 // done gives the place of a record back to its writer, and takes its cell. It reports whether it
 // returned credit.
 func (p *peer) done() (credited bool) {
-	if c := &p.cells; p.r.cell && c.n < len(c.owned) {
+	if c := &p.cells; p.r.cell && c.n < uint32(len(c.owned)) {
 		c.owned[c.n] = c.read
 		c.n++
 	}

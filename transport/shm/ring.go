@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -221,13 +222,15 @@ type writer struct {
 	full    uint64           // the lap to grow to
 	claim   func() (ok bool) // makes sure that the full lap exists
 
+	//c:type struct gompi_cells *
+	cells  *cells
 	copies *copier
 }
 
 // setShape sets the Shape of w's writes, before the first record.
 func (w *writer) setShape(s Shape) {
 	w.most, w.full = s.Chunk, uint64(min(s.Bytes, len(w.mem)))
-	w.copies = newCopier()
+	w.copies, w.cells = newCopier(), &cells{asked: true}
 }
 
 // room returns the largest size of the next record, including its word.
@@ -268,12 +271,14 @@ func (w *writer) streams() bool { return w.full <= streamLap && w.tail-w.seen > 
 // begin writes the first record of a frame with as much of body as fits. It returns the number of
 // bytes taken from body, and whether there was room for the record at all.
 func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
+	if n := w.fill(h, body); n > 0 {
+		return n, true
+	}
 	room := w.room()
 	if room < lineSize {
 		return 0, false
 	}
 	w.bulk = w.bulk || len(body) > smallBody || w.streams()
-	w.awaited = w.seen == w.tail
 	n := min(len(body), w.chunk(room, len(body))-frameHead)
 	at := w.at(w.tail)
 	h.Encode(w.mem[at+wordSize:])
@@ -285,6 +290,9 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 // continueFrame writes a record that continues a frame and returns the number of bytes taken from
 // body: 0 if there is no room.
 func (w *writer) continueFrame(body []byte) int {
+	if n := w.fill(nil, body); n > 0 {
+		return n
+	}
 	room := w.room()
 	if room < lineSize {
 		return 0
@@ -405,7 +413,7 @@ func (r *reader) next() (kind int, content []byte) {
 // one line, 223 with all; half a round trip of 8 B 126, and 131 if done always).
 func (r *reader) fetch(content []byte) {
 	at := r.at(r.after)
-	prefetch(&r.mem[at], min(length(len(content)), mostFetched, int(r.lap)-at))
+	mem.Prefetch(unsafe.Pointer(&r.mem[at]), min(length(len(content)), mostFetched, int(r.lap)-at))
 }
 
 // done gives up the record that next returned. It reports whether it returned credit to the writer,

@@ -69,9 +69,9 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 		return t.enqueue(p, h, body, false, token)
 	}
 	t.announce(p)
-	n, begun := p.begin(h, body)
+	n, begun := p.w.begin(h, body)
 	for rest := n; begun && n < len(body) && rest > 0 && n < burst; n += rest {
-		rest = p.continueFrame(body[n:])
+		rest = p.w.continueFrame(body[n:])
 	}
 	if begun {
 		t.wake(p)
@@ -94,10 +94,10 @@ func (t *Transport) SendNow(rank world.Rank, h *transport.Header, b mem.Buffer) 
 	}
 	h.Len = int64(len(body))
 	t.announce(p)
-	n, _ := p.begin(h, body)
+	n, _ := p.w.begin(h, body)
 	t.wake(p)
 	for n < len(body) {
-		n += p.continueFrame(body[n:])
+		n += p.w.continueFrame(body[n:])
 		t.wake(p)
 	}
 	return true
@@ -160,10 +160,10 @@ func (t *Transport) flush(p *peer) int {
 		k := 0
 		if !f.begun {
 			t.announce(p)
-			if k, f.begun = p.begin(&f.h, f.body); !f.begun {
+			if k, f.begun = p.w.begin(&f.h, f.body); !f.begun {
 				break
 			}
-		} else if k = p.continueFrame(f.body); k == 0 {
+		} else if k = p.w.continueFrame(f.body); k == 0 {
 			break
 		}
 		n++

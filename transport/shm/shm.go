@@ -243,15 +243,16 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 		if err != nil {
 			return false
 		}
-		cells := cellsAt(len(t.Ranks))
-		p.w.ring, p.cells.mem[0] = newRing(mem[:cells]), mem[cells:]
+		n := len(t.Ranks)
+		p.w.ring = newRing(mem[:cellsAt(n)])
 		p.w.setShape(t.shape)
+		p.w.cells = &p.cells
 		claim := func(off, n int) bool {
 			t.scarce = t.scarce || t.Claim(t.ringAt(local, t.Local)+off, n) != nil
 			return !t.scarce
 		}
 		p.w.claim = func() bool { return claim(0, controlSize+int(p.w.full)) }
-		p.cells.claim = func() bool { return claim(cells, len(mem)-cells) }
+		p.cells.claim = func() bool { return claim(cellsAt(n), cellBytes(n)) }
 	}
 	return true
 }
@@ -294,6 +295,11 @@ func (t *Transport) peer(local world.LocalRank) *peer {
 	p := t.peers[local]
 	if p == nil {
 		p = &peer{local: local, rank: t.Ranks[local]}
+		n := len(t.Ranks)
+		p.cells.most = uint32(cellBytes(n) / cellSize)
+		for i, at := range [...]int{t.ringAt(local, t.Local), t.ringAt(t.Local, local)} {
+			p.cells.mem[i] = unsafe.SliceData(t.Area[at+cellsAt(n):])
+		}
 		t.peers[local] = p
 		t.used = append(t.used, p)
 	}
@@ -347,8 +353,7 @@ func (t *Transport) listen(local world.LocalRank) {
 		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
 		return
 	}
-	cells := cellsAt(len(t.Ranks))
-	p.r, p.reads, p.cells.mem[1] = newReader(mem[:cells]), true, mem[cells:]
+	p.r, p.reads = newReader(mem[:cellsAt(len(t.Ranks))]), true
 	t.readers = append(t.readers, p)
 }
 

@@ -35,7 +35,7 @@ func newSides(size int) *sides {
 func (p *sides) bytes() []byte {
 	out, in := p.out, p.in
 	for i := range out {
-		out[i].control, out[i].claim, out[i].copies = nil, nil, nil
+		out[i].control, out[i].claim, out[i].copies, out[i].cells = nil, nil, nil, nil
 		out[i].awaited, out[i].plain = false, plainInC
 		in[i].control, in[i].here, in[i].after, in[i].wider, in[i].read = nil, nil, 0, 0, 0
 		out[i].mem, in[i].mem = nil, nil

@@ -76,7 +76,7 @@ func (c *Collectives) consumed(s uint64, n int) {
 
 // readPayload copies to b the data of another member in step s, from byte off on.
 func (c *Collectives) readPayload(j int, s uint64, off int, b []byte) error {
-	err := c.AwaitCall(j, s)
+	err := c.AwaitCallAhead(j, s)
 	if err == nil {
 		copy(b, c.Payload(j, s, off, len(b)))
 	}

@@ -1,6 +1,11 @@
 package shmsync
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/internal/mem"
+)
 
 // How a member waits for others, and compares calls.
 
@@ -48,6 +53,15 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 		return t.differ(member, first)
 	}
 	return nil
+}
+
+// AwaitCallAhead is AwaitCall of a member that may fill further steps before this member reads this
+// one. If the step is filled, the next one may be, too: its head is fetched meanwhile.
+func (t *Team) AwaitCallAhead(member int, first uint64) error {
+	if t.head(member, first).step.Load() >= first {
+		mem.Prefetch(unsafe.Pointer(t.head(member, first+1)), lineSize)
+	}
+	return t.AwaitCall(member, first)
 }
 
 // differ finds the first call in which a member differs, among calls whose heads still exist: a

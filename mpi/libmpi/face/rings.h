@@ -77,12 +77,16 @@ static inline void writer_plan(struct gompi_writer *w, uint64_t next, uint64_t s
 		*ring_word(r, ring_end(r, next)) = 0;
 }
 
-/* writer.begin and publish, of a frame of one record. It reports false if it has done nothing: there is no
+/* cells.at */
+static inline uint8_t *cells_at(const struct gompi_cells *c, uint64_t name) { return c->mem[name & 1] + (name >> 1) * GOMPI_RING_CELL_SIZE; }
+
+/* writer.begin, fill and publish, of a frame of one record. It reports false if it has done nothing: there is no
  * room, the ring grows, or Go is to choose the copy. */
 static inline bool writer_begin(struct gompi_writer *w, const struct gompi_header *h, const struct runs *body)
 {
 	const struct gompi_ring *r = &w->ring;
-	uint64_t n = h->len, size = length(HEADER + n), next = w->tail + size, kind = GOMPI_RING_FIRST;
+	struct gompi_cells *c = h->len >= GOMPI_RING_CHOSEN_FROM && w->cells && w->cells->n ? w->cells : NULL;
+	uint64_t n = c ? WORD : h->len, size = length(HEADER + n), next = w->tail + size, kind = GOMPI_RING_FIRST;
 	if (writer_room(w) < HEAD + n || (n >= GOMPI_RING_CHOSEN_FROM && !w->plain))
 		return false;
 	bool small = size <= GOMPI_RING_SMALL_RECORD, answered = small && w->seen == w->tail,
@@ -99,7 +103,14 @@ static inline bool writer_begin(struct gompi_writer *w, const struct gompi_heade
 	if (n > 2 * LINE)
 		gompi_own((uint8_t *)here + LINE, HEAD + n - LINE); /* the other rank looks at the first line */
 	memcpy((uint8_t *)here + WORD, h, HEADER);
-	pack((uint8_t *)here + HEAD, body);
+	if (c) {
+		uint64_t name = c->owned[--c->n];
+		pack(cells_at(c, name), body);
+		here[HEAD / WORD] = h->len << 8 | name;
+		kind |= GOMPI_RING_IN_CELL;
+	} else {
+		pack((uint8_t *)here + HEAD, body);
+	}
 	if (kind & GOMPI_RING_TURNED)
 		w->clean = next + LINE;
 	if (w->clean <= next)
@@ -118,18 +129,19 @@ struct record {
 	const uint8_t *body;
 	uint64_t length; /* of body: what the frame says may change */
 	uint64_t after, read;
+	struct gompi_cells *cells; /* NULL unless body lies in a cell */
 };
 
 enum look { NOTHING, FRAME, OTHER };
 
-/* reader.next, of frames of one record. OTHER is one that Go reads. */
-static inline enum look reader_next(const struct gompi_reader *r, struct record *f)
+/* peer.next, of frames of one record. OTHER is one that Go reads. */
+static inline enum look reader_next(const struct gompi_reader *r, struct gompi_cells *c, struct record *f)
 {
 	uint64_t w = __atomic_load_n(r->here, __ATOMIC_ACQUIRE);
 	if (!w)
 		return NOTHING;
 	uint64_t n = w >> GOMPI_RING_LENGTH_AT & GOMPI_RING_LENGTH_MASK, place = ring_at(&r->ring, r->pos);
-	if ((w & 0xff & ~GOMPI_RING_TURNED) != GOMPI_RING_FIRST || n < HEADER || n > r->ring.lap - place - WORD)
+	if ((w & 0xff & ~(GOMPI_RING_TURNED | GOMPI_RING_IN_CELL)) != GOMPI_RING_FIRST || n < HEADER || n > r->ring.lap - place - WORD)
 		return OTHER;
 	f->h = (const struct gompi_header *)(r->ring.mem + place + WORD);
 	f->body = r->ring.mem + place + HEAD;
@@ -138,13 +150,27 @@ static inline enum look reader_next(const struct gompi_reader *r, struct record 
 	if (w & GOMPI_RING_TURNED)
 		f->after = ring_end(&r->ring, f->after);
 	f->read = w & GOMPI_RING_READ_MASK;
+	f->cells = NULL;
+	if (w & GOMPI_RING_IN_CELL) { /* cells.named */
+		if (!c || f->length != WORD)
+			return OTHER;
+		uint64_t word = *(const uint64_t *)f->body;
+		c->read = (uint8_t)word ^ 1;
+		if (c->read >> 1 >= c->most || word >> 8 > GOMPI_RING_CELL_SIZE)
+			return OTHER;
+		f->cells = c;
+		f->body = cells_at(c, c->read);
+		f->length = word >> 8;
+	}
 	return f->h->len == f->length && f->h->magic == GOMPI_FRAME_MAGIC && f->h->version == GOMPI_FRAME_VERSION && f->h->kind == GOMPI_FRAME_EAGER ? FRAME : OTHER;
 }
 
-/* reader.done, and noteRead of the writer the other way. It reports whether its writer may wait for that. */
+/* peer.done. It reports whether the writer may wait for that. */
 static inline bool reader_done(struct gompi_reader *r, struct gompi_writer *w, const struct record *f)
 {
 	bool waits = false;
+	if (f->cells && f->cells->n < sizeof f->cells->owned)
+		f->cells->owned[f->cells->n++] = f->cells->read;
 	r->pos = f->after;
 	r->here = ring_word(&r->ring, r->pos);
 	if (r->pos - r->returned >= r->ring.lap / 4) {
@@ -160,7 +186,8 @@ static inline bool reader_done(struct gompi_reader *r, struct gompi_writer *w, c
 /* reader.fetch */
 static inline void reader_fetch(const struct gompi_reader *r, const struct record *f)
 {
-	uint64_t from = ring_at(&r->ring, f->after), n = lower(lower(length(HEADER + f->length), GOMPI_RING_MOST_FETCHED), r->ring.lap - from);
+	uint64_t from = ring_at(&r->ring, f->after), n = f->cells ? WORD : f->length;
+	n = lower(lower(length(HEADER + n), GOMPI_RING_MOST_FETCHED), r->ring.lap - from);
 	for (uint64_t i = 0; i < n; i += LINE)
 		__builtin_prefetch(r->ring.mem + from + i);
 }

@@ -1,6 +1,5 @@
-/* Short messages without entering Go, while Go lends what they need: see package lease. An operation is
- * finished whole, or nothing has changed and Go does it. What follows does what sendNow, recvNow and the
- * queue of receives of package message do. */
+/* Short messages without entering Go, while Go lends what they need: see package lease. An operation is finished whole, or
+ * nothing has changed and Go does it. Brothers are sendNow, recvNow and the queue of receives of package message. */
 #include "rings.h"
 #include "short.h"
 
@@ -8,8 +7,7 @@ struct gompi_lease *gompi_lease;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 __thread struct gompi_team *gompi_inside_team __attribute__((tls_model("initial-exec")));
 
-/* Of looks in vain without a success between, every GOMPI_VAIN is Go's, and all behind the first
- * GOMPI_LONG_VAIN, some milliseconds. */
+/* Of looks in vain in a row, every GOMPI_VAIN is Go's, and all behind the first GOMPI_LONG_VAIN, some milliseconds. */
 enum { GOMPI_VAIN = 4096, GOMPI_LONG_VAIN = 1 << 18 };
 
 /* ---- The lease ---- */
@@ -51,8 +49,7 @@ static bool miss(struct gompi_lease *l, gompi_word comm, gompi_word rank)
 	return false;
 }
 
-/* miss_again has it lend what the last operation needed that has said so. When C tests, Go gives its
- * receives back, too. */
+/* miss_again has it lend what the last operation needed that has said so. When C tests, Go gives its receives back, too. */
 static bool miss_again(struct gompi_lease *l, bool tests)
 {
 	__atomic_store_n(&l->missed, tests ? GOMPI_LEASE_MISSED_TEST : 1, __ATOMIC_RELEASE);
@@ -83,8 +80,7 @@ static inline bool use(struct operation *o, int slot, gompi_word rank)
 	return o->p || (rank < 0 && o->c->whole);
 }
 
-/* begin takes the lease for an operation with a rank of a communicator, or GOMPI_ANY_SOURCE. If it
- * reports false, Go does the operation. */
+/* begin takes the lease for an operation with a rank of a communicator or GOMPI_ANY_SOURCE. If it reports false, Go does it. */
 static inline bool begin(struct operation *o, gompi_word comm, gompi_word rank)
 {
 	int slot = gompi_slot_of(comm);
@@ -116,8 +112,7 @@ void gompi_short_abandon(void)
 
 /* ---- Messages ---- */
 
-/* runs_of returns what count elements are, of -1 bytes if C does not know or they are not valid: those
- * without a gap, or one that is runs. */
+/* runs_of returns the runs of count elements without gaps, or of one; their bytes are -1 if invalid or unknown to C. */
 static inline struct runs runs_of(const void *buf, int64_t count, MPI_Datatype type)
 {
 	struct gompi_shape s = gompi_shape_of(type);
@@ -241,14 +236,13 @@ static bool receive(struct operation *o, struct gompi_peer *p, const struct reco
 	return true;
 }
 
-/* advance receives what has come from a peer, until x has arrived. FRAME is one for which no receive is
- * posted, f, or that x has arrived. */
+/* advance receives what has come from a peer, until x has arrived. FRAME: x has arrived, or no receive is posted for f. */
 static inline enum look advance(struct operation *o, struct gompi_peer *p, const struct gompi_held *x, struct record *f)
 {
 	if (!p->reader->ring.mem)
 		return OTHER;
 	for (;;) {
-		enum look seen = reader_next(p->reader, f);
+		enum look seen = reader_next(p->reader, p->writer->cells, f);
 		if (seen != FRAME) {
 			*p->behind = *p->behind && seen;
 			return seen;
@@ -351,8 +345,7 @@ int gompi_short_irecv(void *buf, int count, MPI_Datatype type, int source, int t
 	return x || miss(o.l, IN_comm(comm), from);
 }
 
-/* enough reports that a look in vain is to be Go's: it makes progress with all else, and sleeps if the
- * program does nothing but look. */
+/* enough reports that a look in vain is to be Go's: Go makes progress with all else, and sleeps if the program only looks. */
 static bool enough(struct gompi_lease *l)
 {
 	return !l->spin || ++l->vain > GOMPI_LONG_VAIN || l->vain % GOMPI_VAIN == 0;
@@ -452,8 +445,7 @@ static enum look seek_any(struct operation *o, int n, const MPI_Request *rs, int
 	return active ? NOTHING : FRAME;
 }
 
-/* complete is what all do that wait for or test requests: for one of them if index is not NULL, else for
- * all. It tests if flag is not NULL. */
+/* complete waits for requests, or tests them if flag is not NULL: for one of them if index is not NULL, else for all. */
 static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *status)
 {
 	struct operation o = {.l = gompi_lease};

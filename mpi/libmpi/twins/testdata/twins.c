@@ -118,7 +118,7 @@ static uint64_t of_receive(const uint64_t *a, void *memory)
 	struct sides *p = memory;
 	struct record f;
 	lay_out(p, (int)a[0], a[1]);
-	enum look seen = reader_next(&p->in[a[0]], &f);
+	enum look seen = reader_next(&p->in[a[0]], NULL, &f);
 	if (seen == FRAME) {
 		reader_fetch(&p->in[a[0]], &f);
 		reader_done(&p->in[a[0]], &p->out[a[0]], &f);
