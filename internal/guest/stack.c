@@ -8,8 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* So much has a handler that unwinds, and some room: handlers were written for the stack of a thread.
- * Only the pages that are touched are memory. */
+/* Room for a handler that unwinds, as handlers were written for a thread's stack. Only touched pages are memory. */
 enum { STACK = 1 << 20 };
 
 __thread char gompi_has_stack;

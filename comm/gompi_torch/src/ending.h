@@ -12,8 +12,7 @@ void leaveAtExit();
 
 // Has the ranks hear of each other's ends by awaitEnd. All ranks call it.
 void watchEnds();
-// Blocks until a rank has ended, with whatever status, but no longer than the limit. It returns
-// how.
+// Blocks until a rank has ended, with whatever status, but no longer than the limit. It returns how.
 std::string awaitEnd(std::chrono::milliseconds limit);
 
 // Leaves all groups, so that ranks that wait for this one are told. It returns when the callbacks

@@ -26,8 +26,7 @@ inline void settle(c10::ivalue::Future& future, const std::vector<at::Tensor>& o
 		future.markCompleted(at::IValue(outputs));
 }
 
-// Completes a future of a work on a thread of its own: its callbacks may want what this thread
-// holds.
+// Completes a future of a work on a thread of its own: its callbacks may want what this thread holds.
 template <typename Work> void settleElsewhere(FuturePtr future, std::vector<at::Tensor> outputs, std::exception_ptr error, c10::intrusive_ptr<Work> work) {
 	auto python = std::make_shared<PythonWork>();
 	std::thread([future, outputs = std::move(outputs), error, work, python]() mutable {

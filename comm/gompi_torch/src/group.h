@@ -45,9 +45,8 @@ public:
 	Group(Communicator comm, std::string name, int rank, int size, StorePtr store, std::chrono::milliseconds timeout);
 	// Blocks until all collectives that were called are over.
 	~Group() override;
-	// Frees the communicators of all groups: collectives under way end, and ranks that wait for
-	// this one hear that it has left. It returns why ranks turn out to have called different ones,
-	// if they have.
+	// Frees the communicators of all groups: collectives under way end, and ranks that wait for this one hear that
+	// it has left. It returns why ranks turn out to have called different ones, if they have.
 	static std::string leaveAll();
 
 	const std::string getBackendName() const override { return "gompi"; }
@@ -83,8 +82,7 @@ public:
 	// As the end of this rank is for the others. It ends what threads of this one wait for, too.
 	void abort();
 
-	// What is called between the two starts at once; the second returns a work that is over when all
-	// of that is.
+	// What is called between the two starts at once; the second returns a work that is over when all of that is.
 	void startCoalescing() override;
 	WorkPtr endCoalescing() override;
 #endif
@@ -94,8 +92,7 @@ public:
 	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout->load()); }
 	c10d::ErrorType getError() override;
 
-	// Not abort hooks: the flight recorder's takes seconds to write its file, before an error is
-	// told.
+	// Not abort hooks: the flight recorder's takes seconds to write its file, before an error is told.
 	bool supportsCompletionHooks() const override { return true; }
 	void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override {
 		hooks->add(id, [hook](uint64_t key, std::optional<float> milliseconds) { hook({key, milliseconds}); });

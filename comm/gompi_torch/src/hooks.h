@@ -10,8 +10,7 @@
 
 namespace gompi_torch {
 
-// Hooks are functions by their numbers. They are called with no lock held: they may ask for
-// Python's.
+// Hooks are functions by their numbers. They are called with no lock held: they may ask for Python's.
 class Hooks {
 public:
 	// Gets the key of a work, and the milliseconds that it took once it was begun.

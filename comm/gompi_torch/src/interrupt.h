@@ -34,8 +34,7 @@ public:
 
 	// Whether this is the main thread.
 	static bool here();
-	// Whether the program has signal handlers of its own, as Python's side knows. They may call
-	// anything.
+	// Whether the program has signal handlers of its own, as Python's side knows. They may call anything.
 	static std::atomic<bool> callsHandlers;
 	// Runs the handlers on the main thread, and throws what one raises.
 	static void poll();

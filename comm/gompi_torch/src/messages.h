@@ -94,8 +94,7 @@ public:
 	// The message continues, also if no thread waits for it any more.
 	~Message() override;
 
-	// It does not wait for the message. A caller that asks again and again helps as wait does,
-	// without Python's lock.
+	// It does not wait for the message. A caller that asks again and again helps as wait does, without Python's lock.
 	bool isCompleted() override;
 	bool isSuccess() const override { return over && !error; }
 	std::exception_ptr exception() const override { return error; }

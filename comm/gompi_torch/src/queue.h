@@ -40,8 +40,7 @@ public:
 	Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
 	           const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, std::function<int()> run);
 
-	// To ask again whether it is over, or how it has ended, has it run: its caller may wait in no
-	// other way.
+	// To ask again whether it is over, or how it has ended, has it run: its caller may wait in no other way.
 	bool isCompleted() override;
 	bool isSuccess() const override;
 	std::exception_ptr exception() const override;

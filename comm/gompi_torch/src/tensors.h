@@ -74,8 +74,7 @@ template <typename Call> int through(Flat& in, Flat& out, Call call) {
 	return err;
 }
 
-// Runs a call of gompi that changes the numbers of t in place, and stores them if this rank wants
-// them.
+// Runs a call of gompi that changes the numbers of t in place, and stores them if they are wanted.
 template <typename Call> int inPlace(Flat& t, bool wanted, Call call) {
 	t.load();
 	int err = call();

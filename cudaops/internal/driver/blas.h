@@ -14,7 +14,6 @@ typedef struct {
 	int stride, transposed;
 } gompi_matrix;
 
-// gompi_blas_multiply puts c = a b + beta c on the stream of blas, of column-major
-// matrices: c has m rows and n columns, a has k columns.
+// gompi_blas_multiply puts c = a b + beta c on the stream of blas. Matrices are column-major: c is m by n, a has k columns.
 gompi_result gompi_blas_multiply(uintptr_t ctx, uintptr_t blas, int m, int n, int k,
 	gompi_matrix a, gompi_matrix b, float beta, gompi_matrix c);

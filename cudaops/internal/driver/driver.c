@@ -1,11 +1,10 @@
 //go:build linux && cgo && !gompi_nocuda
 
-// The CUDA driver, opened at run time. Nothing of CUDA is needed to build: what
-// is declared here has had the same binary form since CUDA 4.
+// The CUDA driver, opened at run time. Nothing of CUDA is needed to build: what is declared here has had the same
+// binary form since CUDA 4.
 //
-// The current context belongs to a thread, and a goroutine may change threads
-// between two calls. So each function makes its context current, works, and puts
-// back what was current before, which may be another library's.
+// The current context belongs to a thread, and a goroutine may change threads between two calls. So each function makes
+// its context current, works, and puts back what was current before, which may be another library's.
 
 #include "driver.h"
 #include "library.h"
@@ -265,9 +264,8 @@ gompi_result gompi_event_sync(uintptr_t ctx, uintptr_t event) {
 
 // ---- work
 
-// wait_for waits for what was put on the stream, if there is an event to do it
-// with: at first by asking, as most of what is waited for takes less than waking
-// a thread, then asleep. How often to ask is a guess until a GPU has been measured.
+// wait_for waits for the work on the stream, if there is an event to do it with: at first by asking, as most work takes
+// less than waking a thread, then asleep. How often to ask is a guess until a GPU has been measured.
 static gompi_result wait_for(handle stream, handle event) {
 	gompi_result r = {0};
 	if (!event) return r;
@@ -282,8 +280,7 @@ out:
 	return r;
 }
 
-// gompi_stream_sync waits with an event, too: cuStreamSynchronize may keep a processor
-// busy for as long as it takes.
+// gompi_stream_sync waits with an event, too: cuStreamSynchronize may keep a processor busy for as long as it takes.
 gompi_result gompi_stream_sync(uintptr_t ctx, uintptr_t stream, uintptr_t event) {
 	ENTER(ctx)
 	r = wait_for((handle)stream, (handle)event);

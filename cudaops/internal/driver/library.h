@@ -1,5 +1,4 @@
-// What opens a library at run time and takes its functions by a table of names, which
-// is a macro that lists X(name, arguments).
+// The opening of a library at run time, and its functions by a table of names: a macro that lists X(name, arguments).
 #pragma once
 
 #include <dlfcn.h>
@@ -8,8 +7,7 @@
 // DECLARE is a function that a library has.
 #define DECLARE(name, args) static int(*p_##name) args;
 
-// OPEN begins a function that returns what is wrong with a library, or NULL: from then on
-// it is lib.
+// OPEN begins a function that returns what is wrong with a library, or NULL: from then on it is lib.
 #define OPEN(library) \
 	static char missing[512]; \
 	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL); \

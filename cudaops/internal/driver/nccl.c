@@ -1,9 +1,8 @@
 //go:build linux && cgo && !gompi_nocuda
 
-// NCCL, opened at run time as the driver is. What is declared here, numbers included,
-// is as NCCL 2.30 has it, and had the same binary form in 2.14: the first in which calls
-// need not wait for other ranks, which may never come. A call that is under way has
-// succeeded so far. All work in the context that is current.
+// NCCL, opened at run time as the driver is. What is declared here, numbers included, is as NCCL 2.30 has it, and had the
+// same binary form in 2.14: the first in which calls need not wait for other ranks, which may never come. A call that is
+// under way has succeeded so far. All work in the context that is current.
 
 #include "nccl.h"
 #include "library.h"
@@ -15,8 +14,7 @@ typedef struct {
 	char bytes[GOMPI_NCCL_ID];
 } unique_id;
 
-// The settings that 2.14 had. Newer libraries know by size and version that there are
-// no others.
+// The settings that 2.14 had. Newer libraries know by size and version that there are no others.
 typedef struct {
 	size_t size;
 	unsigned magic, version;

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Types and constants of the PMIx standard, as in all its versions since 3. testdata/layout.c
-// compares them with PMIx's own header.
+// Types and constants of the PMIx standard, as in all versions since 3. testdata/layout.c compares them with PMIx's header.
 typedef struct {
 	char job[256];
 	uint32_t rank;

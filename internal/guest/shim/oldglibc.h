@@ -1,10 +1,7 @@
-/*
- * Has what is compiled with it (gcc -include) run where glibc is older than where it is built. From
- * 2.34 on glibc has libpthread's and libdl's functions in libc itself, by new versions of their
- * symbols, and the linker takes the newest version that there is. All have been there since 2.2.5, on
- * arm64 since its first, 2.17, and mean the same: these are taken. What is linked names libpthread and libdl, which newer glibcs
- * have for those who do so.
- */
+/* Has what is compiled with it (gcc -include) run where glibc is older than where it is built. From 2.34 on glibc has
+ * libpthread's and libdl's functions in libc itself, by new versions of their symbols, and the linker takes the newest version
+ * that there is. All have been there since 2.2.5, on arm64 since its first, 2.17, and mean the same: these are taken. What is
+ * linked names libpthread and libdl, which newer glibcs have for those who do so. */
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__linux__) && !defined(__ASSEMBLER__)
 #ifdef __x86_64__
 #define OLD(function, version) __asm__(".symver " #function "," #function "@GLIBC_" #version);

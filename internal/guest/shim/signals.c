@@ -1,14 +1,11 @@
-/*
- * Signal handlers of the program run on alternate stacks once Go is in the process, and not on a
- * goroutine's, which is small (internal/guest has the stacks): handlers get SA_ONSTACK. Those that are
- * there when Go comes get it from gompi_signals. Those that are set later are set by the functions
- * here, which programs and the libraries that they load find before glibc's, as this library stands
- * before glibc in their search order. A thread that has never entered Go has no alternate stack: its
- * handlers run where they always did.
+/* Signal handlers of the program run on alternate stacks once Go is in the process, and not on a goroutine's, which is
+ * small (internal/guest has the stacks): handlers get SA_ONSTACK. Those that are there when Go comes get it from
+ * gompi_signals. Those that are set later are set by the functions here, which programs and the libraries that they load
+ * find before glibc's, as this library stands before glibc in their search order. A thread that has never entered Go has
+ * no alternate stack: its handlers run where they always did.
  *
- * The functions that are made of sigaction in glibc are so here: glibc's do not call ours, and between
- * one of them and a second call a signal could come.
- */
+ * The functions that are made of sigaction in glibc are so here: glibc's do not call ours, and between one of them and a
+ * second call a signal could come. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -74,8 +74,7 @@ static const struct {
 	[ENUM_locktype] = LIST(locktypes),
 };
 
-/* Numbers in no list are the program's: codes are shifted behind those of mpi.h, others cross as
- * they are. */
+/* Numbers in no list are the program's: codes are shifted behind those of mpi.h, others cross as they are. */
 int gompi_constant_in(int enumeration, int x)
 {
 	for (int i = 0; i < enumerations[enumeration].n; i++)

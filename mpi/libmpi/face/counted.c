@@ -152,13 +152,10 @@ static void rank_write(const struct gompi_span *span, int64_t took, uint64_t byt
 	__atomic_store_n(&e->stamp, n + 1, __ATOMIC_SEQ_CST);
 }
 
-/* at_line moves a call of mpi4py's to the site of its line in Python. The site where it began stays
- * without times, so that each call is timed.
- *
- * mpi4py has let go of Python's lock and takes it next: a wait for it at the call's end is no new
- * one. (At the begin another thread may hold it until this call has been made.) PyGILState_Check is
- * true where the thread has the lock, and wherever it is better left alone: with sub-interpreters,
- * and after Python's end. */
+/* at_line moves a call of mpi4py's to the site of its line in Python. The site where it began stays without times: each
+ * call is timed. mpi4py has let go of Python's lock and takes it next: a wait for it at the call's end is no new one. (At
+ * the begin another thread may hold it until this call has been made.) PyGILState_Check is true where the thread has the
+ * lock, and wherever it is better left alone: with sub-interpreters, and after Python's end. */
 static void at_line(struct gompi_span *span)
 {
 	if (PyGILState_Check() || !PyGILState_GetThisThreadState() || !Py_IsInitialized())

@@ -1,5 +1,4 @@
-/* For how long some thread is in a call that is timed. Functions have the names of their brothers in Go, in inside.go
- * of package stats. */
+/* For how long some thread is in a timed call. Functions have the names of their brothers in inside.go of package stats. */
 #ifndef GOMPI_FACE_COUNTERS_H
 #define GOMPI_FACE_COUNTERS_H
 #include "../shared.h"

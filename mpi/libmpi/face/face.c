@@ -19,8 +19,7 @@ static int running; /* between these two, and while a session is open */
 static int ran;     /* it was once */
 static pthread_t first_thread;
 
-/* gompi_end ends the process: there is no communicator yet, or none any more, whose error handler
- * could be called. */
+/* gompi_end ends the process: there is no communicator, yet or any more, whose error handler could be called. */
 void gompi_end(const char *why, ...)
 {
 	va_list args;
@@ -104,9 +103,8 @@ void gompi_turn(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Where each thread has entered Go: a debugger that finds it there goes on from here, since what is
- * between is on a stack of Go's (frames.py and the walker of mpirun/internal/proc). A thread of
- * more than these shares another's place. */
+/* Where each thread has entered Go: a debugger that finds it there goes on from here, since a stack of Go's is between
+ * (frames.py and the walker of mpirun/internal/proc). A thread of more than these shares another's place. */
 enum { ENTRIES = 256 };
 struct gompi_entry {
 	int64_t thread;

@@ -209,8 +209,7 @@ int gompi_missing_on(const char *name, gompi_word comm);
 __attribute__((noreturn, format(printf, 1, 2))) void gompi_end(const char *why, ...);
 void gompi_fill_face(struct gompi_face *face); /* callbacks.c */
 
-/* An error handler of the program is called when the core has returned: it may throw an exception or
- * jump, and Go's stack must not be left so. */
+/* A program's error handler is called after the core has returned: it may throw or jump, and Go's stack must not be left so. */
 extern __thread struct gompi_error {
 	gompi_word fn;
 	int errhandler, kind, object, code;

@@ -1,5 +1,4 @@
-/* MPICH's handles: integers. Those that programs make carry their kind in the upper bits, and the
- * core's number below. */
+/* MPICH's handles: integers. Those that programs make carry their kind in the upper bits, and the core's number below. */
 #include "face.h"
 #if !defined OPEN_MPI && !defined GOMPI_STANDARD
 
@@ -11,8 +10,7 @@ static const uint32_t kind_bits[KINDS] = {
 };
 enum { ID_BITS = 26 };
 
-/* Predefined handles differ in their lowest byte, but for some datatypes of pairs, whose kind is that
- * of datatypes that programs make. */
+/* Predefined handles differ in their lowest byte, but for some types of pairs: their kind is that of programs' datatypes. */
 enum { PLACES = 1024 };
 static struct {
 	uint32_t handle;
@@ -58,8 +56,7 @@ gompi_handle gompi_handle_of(int kind, int id)
 	return (gompi_handle)(id < GOMPI_FIRST_HANDLE ? predefined[kind][id] : kind_bits[kind] | (uint32_t)id);
 }
 
-/* Fortran's numbers, and those of MPI 5, are the handles. Headers have macros of some names, hence the
- * parentheses. */
+/* Fortran's numbers, and those of MPI 5, are the handles. Headers have macros of some names, hence the parentheses. */
 #define NUMBERS(name, type) \
 	GOMPI_ALIAS(name##_c2f) \
 	GOMPI_ALIAS(name##_f2c) \

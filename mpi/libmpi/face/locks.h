@@ -1,5 +1,4 @@
-/* The lock of a part of a window. Functions have the names of their brothers in Go, methods of Control of package
- * lease. */
+/* The lock of a part of a window. Functions have the names of their brothers in Go, methods of Control of package lease. */
 #ifndef GOMPI_FACE_LOCKS_H
 #define GOMPI_FACE_LOCKS_H
 #include "../shared.h"

@@ -1,5 +1,4 @@
-/* Which functions of MPI are tried in C first: the generated ones begin with SHORT_name, where there
- * is one. It reports whether it has done all. */
+/* Functions of MPI that are tried in C first: the generated ones begin with SHORT_name, if any, which reports if it did all. */
 #ifndef GOMPI_FACE_SHORT_H
 #define GOMPI_FACE_SHORT_H
 #include <stdbool.h>
@@ -38,8 +37,7 @@ static inline struct gompi_shape gompi_shape_of(MPI_Datatype type)
 
 static inline bool gompi_dense(struct gompi_shape s) { return s.run == s.size && (uint32_t)s.stride == s.size; }
 
-/* gompi_bytes_of returns how long count elements are, -1 if they are not one run of bytes, or not valid.
- * There is a lease. */
+/* gompi_bytes_of returns how long count elements are, -1 if they are not one run of bytes, or not valid. There is a lease. */
 static inline int64_t gompi_bytes_of(const void *buf, int64_t count, MPI_Datatype type)
 {
 	struct gompi_shape s = gompi_shape_of(type);

@@ -1,8 +1,6 @@
-/* The tools' interface. gompi has performance variables of what -stats counts, and no control variables,
- * categories and events. It may be used before MPI_Init and after MPI_Finalize.
- *
- * Calls are counted while a handle is started, or with -stats; without both a call looks at one flag. A
- * handle has what was counted while it was started: the difference of two totals. */
+/* The tools' interface, also before MPI_Init and after MPI_Finalize. gompi has performance variables of what -stats
+ * counts, and no control variables, categories and events. Calls are counted while a handle is started, or with -stats;
+ * else a call looks at one flag. A handle has what was counted while it was started: the difference of two totals. */
 #include "face.h"
 #include "counted.h"
 #include <pthread.h>

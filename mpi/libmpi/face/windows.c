@@ -133,8 +133,7 @@ static inline struct accumulation accumulation_of(MPI_Datatype type, MPI_Op op)
 COMBINE_WORD(32)
 COMBINE_WORD(64)
 
-/* Window.combineRun, of n bytes at a target. Neither of in and out need be given, nor aligned. Inline, so that
- * one word is combined without a loop. */
+/* Window.combineRun, of n bytes at a target. in and out may be NULL or unaligned. Inline, so that one word needs no loop. */
 static inline __attribute__((always_inline)) int window_combine_run(struct target t, const void *in, void *out, int64_t n, struct accumulation a)
 {
 	if (!t.at || !t.shared || (uintptr_t)t.at % (unsigned)a.word)
@@ -206,8 +205,7 @@ int gompi_short_compare_and_swap(const void *buf, const void *compare, void *res
 
 /* ---- Calls that synchronize ---- */
 
-/* synchronizing is window_of for calls that Go makes now and then, since it polls in them, and all when the
- * window is broken. */
+/* synchronizing is window_of for calls that Go makes now and then, as it polls in them, and all when the window is broken. */
 static inline struct gompi_window *synchronizing(MPI_Win win)
 {
 	struct gompi_window *w = window_of(win);
@@ -254,8 +252,7 @@ int gompi_short_win_sync(MPI_Win win)
 	return 1;
 }
 
-/* Window.lock of package rma, if nobody waits for the part or holds a lock that conflicts: the next ticket's turn has
- * come then. */
+/* Window.lock of package rma, if nobody waits for the part or holds a conflicting lock: the next ticket's turn has come. */
 static bool window_lock(struct gompi_part *p, int how)
 {
 	if (p->held != GOMPI_HOLD_UNLOCKED || !control_arrive(p->control, how))

@@ -32,10 +32,8 @@ struct gompi_message {
 	int type, peer, tag;
 };
 
-/*
- * The functions of the core. They return the codes of gompi.h, and write the text of an error to
- * text. init stores the inodes of gompi's sockets, by descriptor from 0 to n-1, in sockets.
- */
+/* The functions of the core. They return the codes of gompi.h, and write the text of an error to text. init
+ * stores the inodes of gompi's sockets, by descriptor from 0 to n-1, in sockets. */
 struct gompi_core {
 	void (*prepare_thread)(void); /* before the others, in each thread */
 	int (*init)(int64_t milliseconds, uint64_t *sockets, size_t n, char *text);
@@ -65,11 +63,8 @@ struct gompi_core {
 	int (*collective)(struct gompi_call *call, char *text);
 };
 
-/*
- * gompi_core_fill, the one symbol of the core that is looked up, fills in the table, and returns
- * the version of the core: a shim of another version must not use the table. ask calls the check of
- * this thread.
- */
+/* gompi_core_fill, the one symbol of the core that is looked up, fills in the table, and returns the version of
+ * the core: a shim of another version must not use the table. ask calls the check of this thread. */
 const char *gompi_core_fill(struct gompi_core *table, int64_t (*ask)(int64_t milliseconds));
 
 #endif

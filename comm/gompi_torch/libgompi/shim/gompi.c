@@ -1,7 +1,4 @@
-/*
- * libgompi.so: the functions of gompi.h, before the Go code that does the work. There is no Go
- * here: load.c says why.
- */
+/* libgompi.so: the functions of gompi.h, before the Go code that does the work. There is no Go here: see load.c. */
 #include "shim.h"
 
 /* The settings of gompi_set_background and gompi_set_place, for each thread. */

@@ -1,11 +1,8 @@
-/*
- * How libgompi.so opens the Go code that does the work, and in which processes it does not.
+/* How libgompi.so opens the Go code that does the work, and in which processes it does not.
  *
- * There is no Go here. A process that has Go's runtime loaded has its threads, and a child made by
- * fork() has the runtime without them: whatever it calls there waits for ever. So Go comes with
- * libgompi-core.so, which gompi_init opens; a child made before that is free to do so itself, and
- * one made later is refused before Go is entered.
- */
+ * There is no Go here. A process that has Go's runtime loaded has its threads, and a child made by fork() has the
+ * runtime without them: whatever it calls there waits for ever. So Go comes with libgompi-core.so, which gompi_init
+ * opens; a child made before that is free to do so itself, and one made later is refused before Go is entered. */
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include <dlfcn.h>
 #include <limits.h>
@@ -50,11 +47,9 @@ static char core_path[PATH_MAX];
 enum { SOCKETS = 1 << 16 };
 static uint64_t sockets[SOCKETS];
 
-/*
- * Closes what a child has of its parent's connections. While it lived, the peers would not hear of
- * the parent's death. A descriptor that has become something else meanwhile has another inode.
- * fstat is a function since glibc 2.33: older ones lack it.
- */
+/* Closes what a child has of its parent's connections. While it lived, the peers would not hear of the parent's
+ * death. A descriptor that has become something else meanwhile has another inode. fstat is a function since glibc
+ * 2.33: older ones lack it. */
 static void close_sockets(void) {
 	struct stat st;
 	int fd;
@@ -79,10 +74,8 @@ static void in_child(void) {
 	}
 }
 
-/*
- * Where the core is: beside this library, whose path is looked up at once, since it may be relative
- * to a folder that the program leaves.
- */
+/* Where the core is: beside this library, whose path is looked up at once, since it may be relative to a folder
+ * that the program leaves. */
 __attribute__((constructor)) static void loaded(void) {
 	Dl_info self;
 	char path[PATH_MAX];

@@ -1,6 +1,5 @@
-// What is used of UCP's binary interface, as it has been since UCX 1.13. Structs say by their
-// first word which fields are set, and have grown at their ends only. testdata/abi.c compares
-// all of this with UCX's own headers.
+// The part of UCP's binary interface that is used, as it has been since UCX 1.13. Structs say by their first word which fields
+// are set, and have grown at their ends only. testdata/abi.c compares all of this with UCX's own headers.
 #pragma once
 
 #include <stddef.h>

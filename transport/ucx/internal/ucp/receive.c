@@ -4,8 +4,7 @@
 
 #include "parts.h"
 
-// advance passes to Go the messages from p that are next in order. A rendezvous may complete after
-// later messages have arrived.
+// advance passes to Go the messages from p that are next in order. A rendezvous may complete after later messages have arrived.
 static void advance(gompi_peer *p) {
 	for (gompi_message *m; (m = p->early) && m->here && m->prefix.seq == p->received; p->received++) {
 		p->early = m->next;
@@ -39,8 +38,7 @@ static void fetched(void *request, abi_status status, size_t size, void *arg) {
 	else if (request) advance(p);
 }
 
-// fetch makes UCX store the payload of a rendezvous in a chunk. It returns UCX's status if there is
-// none, and has done nothing.
+// fetch has UCX store the payload of a rendezvous in a chunk. It returns UCX's status if there is none, and has done nothing.
 static int fetch(worker *w, gompi_message *m) {
 	int status;
 	if (!(m->chunk = take_chunk(w, &status))) return status;
@@ -67,8 +65,7 @@ static int feed_peer(gompi_peer *p, int *n) {
 	return ABI_OK;
 }
 
-// A peer is given up only if no chunk will become free: nothing is under way, and Go has all that is
-// here.
+// A peer is given up only if no chunk will become free: nothing is under way, and Go has all that is here.
 int gompi_ucp_feed(worker *w) {
 	int n = 0, status = ABI_OK;
 	for (uint32_t i = 0; w->starved > 0 && i < w->size && status >= 0; i++) {

@@ -1,5 +1,4 @@
-// What package ucp and its C code share. All of it lies in C's memory. The engine serialises the
-// calls, so nothing here is atomic.
+// Package ucp and its C code share this, all in C's memory. The engine serialises the calls, so nothing here is atomic.
 #pragma once
 
 #include <stddef.h>
@@ -91,8 +90,7 @@ const char *gompi_ucp_text(int status);
 // open returns an error, or NULL. memory says that tls has shared memory, verbs that it has
 // InfiniBand or RoCE. slabs is how often chunks may be registered, 16 at a time.
 const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, int verbs, uint32_t slabs);
-// close ends everything and returns how many requests UCX does not complete. If there are any, the
-// memory that they use is not freed.
+// close ends everything and returns the number of requests that UCX does not complete; the memory that they use is not freed.
 uint32_t gompi_ucp_close(gompi_worker *);
 
 int gompi_ucp_connect(gompi_worker *, uint32_t rank, const char *address, size_t);
@@ -114,8 +112,7 @@ int gompi_ucp_put(gompi_worker *, uint32_t rank, uint32_t id, const char *data, 
 
 // key stores what makes region id accessible to peers, and returns its length, 0 if it has none.
 size_t gompi_ucp_key(gompi_worker *, uint32_t id, char *key, size_t room);
-// remote is memory of a rank that has sent a key, NULL if UCX cannot access it. forget ends that,
-// when nothing is under way.
+// remote is memory of a rank that has sent a key, NULL if UCX cannot access it. forget ends that, when nothing is under way.
 gompi_remote *gompi_ucp_remote(gompi_worker *, uint32_t rank, const char *key);
 void gompi_ucp_forget(gompi_worker *, gompi_remote *);
 // write stores a copy of at most GOMPI_CHUNK bytes there, read copies from there: both return 0 if

@@ -165,8 +165,7 @@ static int handle(worker *w, unsigned id, uint32_t flags, abi_status (*call)(voi
 	return p_ucp_worker_set_am_recv_handler(w->ucp, &h);
 }
 
-// Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is
-// known from elsewhere.
+// Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is known from elsewhere.
 static int be_patient(void *config) {
 	return getenv("UCX_UD_TIMEOUT") ? ABI_OK : p_ucp_config_modify(config, "UD_TIMEOUT", "600s");
 }
