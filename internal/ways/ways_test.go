@@ -135,3 +135,29 @@ func TestTrialsWarmCaches(t *testing.T) {
 		}
 	}
 }
+
+// A disturbance of some uses in a row, as new memory is, decides nothing: the present way is warm
+// before it is timed, too.
+func TestADisturbanceOfSomeUsesDecidesNothing(t *testing.T) {
+	c := New(Pace{Ways: 2, First: 4, Every: 16, Warm: 8})
+	disturbed, begun := 0, 0
+	for i := range 5000 {
+		way, timed := c.Next()
+		cost := int64(100 + 20*way)
+		if timed && i/500 > begun && c.trying < 0 {
+			begun, disturbed = i/500, 5
+		}
+		if disturbed--; disturbed >= 0 {
+			cost = 5000
+		}
+		if timed {
+			c.Note(cost)
+		}
+		if c.Present() != 0 {
+			t.Fatalf("use %d: the other way was taken, which is not cheaper", i)
+		}
+	}
+	if begun < 9 {
+		t.Errorf("%d disturbances, want 9", begun)
+	}
+}

@@ -58,8 +58,9 @@ func (c *cells) at(name byte) []byte {
 func (c *cells) has() bool {
 	if !c.asked {
 		if c.asked = true; c.most > 0 && c.claim() {
+			copy(c.owned[c.most:], c.owned[:c.n])
 			for i := range c.most {
-				c.owned[c.n+i] = byte(2 * i)
+				c.owned[i] = byte(2 * i)
 			}
 			c.n += c.most
 		}
