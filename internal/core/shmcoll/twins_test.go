@@ -128,7 +128,9 @@ func (p *twinTeam) payload(x task, member int) []byte {
 	switch x.kind {
 	case calls.Barrier:
 		n = 1
-	case calls.Scatter, calls.Alltoall, calls.ReduceScatterBlock:
+	case calls.Scatter:
+		n *= len(p.members) - 1
+	case calls.Alltoall, calls.ReduceScatterBlock:
 		n *= len(p.members)
 	}
 	me := p.members[p.twin]
@@ -232,7 +234,7 @@ func (p *twinTeam) unread(x task) []byte {
 	switch {
 	case x.kind == calls.Gather && x.root == p.twin:
 		return me.Payload(p.twin, me.Last(), 0, n)
-	case x.kind == calls.Alltoall, x.kind == calls.ReduceScatterBlock, x.kind == calls.Scatter && x.root == p.twin:
+	case x.kind == calls.Alltoall, x.kind == calls.ReduceScatterBlock:
 		return me.Payload(p.twin, me.Last(), me.Block(p.twin, me.Last())*n, n)
 	}
 	return nil
