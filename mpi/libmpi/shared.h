@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x1dd7ef2e4dcb7dcfULL
+#define GOMPI_SHARED_NUMBER 0x9088f2fa334fff77ULL
 
 /* internal/calls */
 enum {
@@ -263,7 +263,6 @@ enum {
 	GOMPI_RING_TO_READ = 18,
 	GOMPI_RING_SHORT_LAP = 2048,
 	GOMPI_RING_SMALL_RECORD = 2112,
-	GOMPI_RING_STREAM_LAP = 262144,
 	GOMPI_RING_MOST_FETCHED = 4096,
 	GOMPI_RING_AHEAD = 17,
 	GOMPI_RING_SMALL_BODY = 1024,

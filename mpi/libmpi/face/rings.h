@@ -57,7 +57,7 @@ static inline uint64_t writer_room(struct gompi_writer *w)
 /* writer.streams */
 static inline bool writer_streams(const struct gompi_writer *w)
 {
-	return w->full <= GOMPI_RING_STREAM_LAP && w->tail - w->seen > w->ring.lap / 2;
+	return w->tail - w->seen > w->ring.lap / 2;
 }
 
 /* writer.noteRead */
