@@ -9,9 +9,8 @@ import (
 // mostCPUs is more processors than any machine has.
 const mostCPUs = 1 << 15
 
-// CPUs returns the processors' worth of time that the control groups leave this process, 0 without
-// a limit. It reads some files, which takes a fraction of a millisecond. root is "/" except in
-// tests.
+// CPUs returns the processors' worth of time that control groups leave this process, 0 without a
+// limit. It reads files, in a fraction of a millisecond. root is "/" except in tests.
 func CPUs(root string) float64 {
 	least := math.Inf(1)
 	for g := range ControlGroups(root, "cpu") {

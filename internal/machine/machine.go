@@ -1,7 +1,6 @@
-// Package machine has facts of the machine that a process runs on: the name of its processor, and
-// settings for the few processors whose best ways are not measured at run time; the control groups
-// that limit the process (cgroup.go), and the InfiniBand and RoCE devices near some processors
-// (rdma.go).
+// Package machine has facts of a process's machine: the name of its processor, and settings for the
+// few whose best ways are not measured at run time; the control groups that limit the process
+// (cgroup.go), and the InfiniBand and RoCE devices near some processors (rdma.go).
 package machine
 
 import (
@@ -14,15 +13,12 @@ import (
 // tunings are for measured processors, by vendor, family and models.
 //
 // Intel Xeon, Sapphire and Emerald Rapids (two virtual processors, 2 MiB of second-level cache for
-// each core): the kernel copies 64 KiB from process to process in 3.1 us and 1 MiB in 51; a ring of
-// the best shape takes 5.5 and 75. 16 KiB take 3.8 us through the ring and 2.3 by a read, in both
-// directions at once 4.1 and 2.4, in an allreduce 4.8 and 3.2, in a bcast 3.2 and 1.6. In
+// each core): the kernel copies 16 KiB from process to process in 2.3 us, a ring in 3.8. In
 // collectives a line that is only stored evicts another from the second-level cache (np=2, plain
-// and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2 MiB 150 and
-// 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513; other memory, of
-// 1 MiB 168 and 141). More ranks have more such caches (np=16, allgather of 16 KiB 54 and 74).
-// Rings of several shapes were timed with copies alone, with 128 to 512 KiB in flight. Chunks of 16
-// to 64 KiB are best: 64 KiB in 8 chunks of 16 KiB 5.5 us, in 2 of 4 KiB 14.6.
+// and non-temporal stores, memory from Alloc: allreduce of 1 MiB 46 and 47 us, of 2 MiB 150 and
+// 107). More ranks have more such caches (np=16, allgather of 16 KiB 54 and 74). Of rings of
+// several shapes, timed with copies alone, with 128 to 512 KiB in flight, chunks of 16 to 64 KiB
+// are best: 64 KiB in 8 chunks of 16 KiB 5.5 us, in 2 of 4 KiB 14.6.
 var tunings = []struct {
 	vendor string
 	family int

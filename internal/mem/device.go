@@ -2,8 +2,7 @@ package mem
 
 import "sync"
 
-// A Stream is a device's queue of work, done in order, like a CUDA stream. One goroutine at a time
-// uses it.
+// A Stream is a device's queue of work in order, like a CUDA stream, for one goroutine at a time.
 type Stream interface {
 	// NewEvent returns an Event that can be set in this Stream.
 	NewEvent() (Event, error)

@@ -2,13 +2,11 @@ package mem
 
 import "unsafe"
 
-// A fewKernel stores the combination of srcs into dst for elements lo to hi-1. dst may be any of
-// srcs.
+// A fewKernel combines srcs into dst for elements lo to hi-1. dst may be any of srcs.
 type fewKernel func(dst unsafe.Pointer, srcs []Buffer, lo, hi int)
 
-// few has kernels for frequent reductions among several ranks that do not fill a vector. They work
-// element by element, without a call per operand (8 bytes of 4, 8 and 16 operands in 67, 131 and
-// 249 ns pair by pair, in 42, 61 and 102 so).
+// few has kernels for frequent reductions among several ranks that do not fill a vector: element by
+// element, without a call per operand (8 bytes of 16 operands pair by pair in 249 ns, in 102 so).
 var few = [numOps][numTypes]fewKernel{
 	Sum: {
 		I8: sumOfFew[int8], I16: sumOfFew[int16], I32: sumOfFew[int32], I64: sumOfFew[int64],

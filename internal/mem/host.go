@@ -49,10 +49,8 @@ func (hostSpace) Copy(dst, src Buffer) error {
 // ReduceAll stores srcs[0] op srcs[1] op ... into dst, element by element and in that order, as
 // Reduce does for two operands. dst may be one of srcs, else it overlaps none. Avg divides the sum
 // by the number of srcs. 16-bit floats accumulate in float32, in which they are divided, too, and
-// round once.
-//
-// ReduceAll passes over the operands once: with the vector unit, or in blocks that stay in the
-// first-level cache. If dst is one of srcs[2:], ReduceAll allocates a block for the elements that
+// round once. ReduceAll passes over the operands once: with the vector unit, or in blocks that stay
+// in the first-level cache. If dst is one of srcs[2:], it allocates a block for the elements that
 // no vector loop combines.
 func ReduceAll(op Op, dst Buffer, srcs ...Buffer) error {
 	if err := checkAll(op, dst, srcs); err != nil {

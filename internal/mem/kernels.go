@@ -9,8 +9,7 @@ type kernel func(dst, a, b unsafe.Pointer, n int)
 var (
 	// vectors holds the vector loops of this processor.
 	vectors = vectorLoops()
-	// kernels holds the host kernel of every operator for every type that the operator is defined
-	// for. Both tables are only read.
+	// kernels has the host kernel of every operator for its types. Both tables are only read.
 	kernels = newKernels(vectors)
 )
 
@@ -85,8 +84,7 @@ func bitwise(k64, k8 kernel) [numTypes]kernel {
 	return integers(byWords(1, k64, k8), byWords(2, k64, k8), byWords(4, k64, k8), k64)
 }
 
-// integers returns the kernels of the integer types, given kernels by size: the logical and bitwise
-// operators see no sign.
+// integers returns the integers' kernels by size: logical and bitwise operators see no sign.
 func integers(k8, k16, k32, k64 kernel) [numTypes]kernel {
 	return [numTypes]kernel{
 		I8: k8, I16: k16, I32: k32, I64: k64,

@@ -25,17 +25,15 @@ func (op Op) Base() Op {
 }
 
 // Reduce stores a op b into dst, element by element. All three are host memory of one Type and
-// length; dst may be exactly a or b, else it overlaps neither.
+// length; dst may be exactly a or b, else it overlaps neither. Reduce allocates nothing.
 //
 // Integers wrap around. The result of Min and Max is NaN if an operand is NaN, and -0 is less than
 // +0. The logical operators take every value but 0 for true, and give 0 or 1. MinLoc and MaxLoc
 // give the pair with the least or greatest Value; of equal values (-0 and +0 are) the pair with the
 // lowest Index, and a NaN goes before any number. If there are several NaNs, any of them may
-// result. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined in float32, also by
-// Avg, then rounded to nearest even.
-//
-// Reduce allocates nothing. Reducing in pairs with Avg gives no average of more than two operands:
-// reduce with op.Base and then Divide, or with ReduceAll.
+// result. Avg gives (a+b)/2, divided as Divide does: in pairs it gives no average of more than two
+// operands, so reduce with op.Base and then Divide, or with ReduceAll. 16-bit floats are combined
+// in float32, also by Avg, then rounded to nearest even.
 func Reduce(op Op, dst, a, b Buffer) error {
 	if err := checkOperands(op, dst, a, b); err != nil {
 		return err

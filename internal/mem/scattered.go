@@ -1,8 +1,7 @@
 package mem
 
-// A Scattered Space is host memory whose Buffers are not contiguous. The processor copies such memory
-// at once: nothing waits for a device. An address in the Space is an offset in the bytes of its
-// elements.
+// A Scattered Space is host memory whose Buffers are not contiguous. The processor copies it at
+// once: nothing waits for a device. Addresses in the Space are offsets in its elements' bytes.
 type Scattered interface {
 	Space
 	// ReadOnly reports whether elements share bytes, so that nothing can be stored there.

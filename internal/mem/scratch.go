@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// Scratch lends memory for payload that arrives before its receive, in powers of two. Fresh memory
-// costs a page fault per 4 KiB, ten times as much as the copy. So returned memory is kept: at most
-// keepScratch bytes per size.
+// Scratch lends memory in powers of two for payload that arrives before its receive. It keeps at
+// most keepScratch bytes per size: fresh memory costs a page fault per 4 KiB, ten times the copy.
 type Scratch struct {
 	free [48][][]byte
 }

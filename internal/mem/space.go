@@ -17,8 +17,7 @@ type Space interface {
 
 // A Pinner is a Space with host memory that its copies reach directly.
 type Pinner interface {
-	// AllocHost returns n zeroed elements of host memory, to be returned by FreeHost. It is slow:
-	// the memory is pinned.
+	// AllocHost returns n zeroed elements of host memory, for FreeHost. It is slow: it pins memory.
 	AllocHost(t Type, n int) (Buffer, error)
 	FreeHost(Buffer) error
 }

@@ -11,10 +11,9 @@ var Copies = [...]func(dst, src []byte){
 const NonTemporal = 1
 
 // CopyString copies src to dst, up to the shorter length, with the processor's string instruction
-// (REP MOVSB), or as copy does on a processor without such an instruction. The two do not overlap.
-// On some processors the instruction takes whole lines over without fetching them first, and is
-// fast wherever the lines were. As after plain stores, later stores of this goroutine become
-// visible after the copy.
+// (REP MOVSB), or as copy does on a processor without one. The two do not overlap. On some
+// processors the instruction takes whole lines over without fetching them first, fast wherever they
+// were. As after plain stores, later stores of this goroutine become visible after the copy.
 func CopyString(dst, src []byte) {
 	if n := min(len(dst), len(src)); n > 0 {
 		copyString(&dst[0], &src[0], n)

@@ -1,9 +1,7 @@
 // Package mem describes typed memory: element types, reduction operators, runs of elements (Buffer)
-// and the kinds of memory they live in (Space), with the host's reduction kernels.
-//
-// Every layer of gompi shares this one package: a face turns a slice into a Buffer, algorithms and
-// transports handle Buffers alone, and a device's memory is used in the same way by implementing
-// Space.
+// and the kinds of memory they live in (Space), with the host's reduction kernels. Every layer of
+// gompi shares it: a face turns a slice into a Buffer, algorithms and transports handle Buffers
+// alone, and a device's memory is used in the same way by implementing Space.
 package mem
 
 import (
@@ -110,8 +108,7 @@ type Float16 struct{ Bits uint16 }
 // BFloat16 holds a bfloat16 number, the upper half of a float32.
 type BFloat16 struct{ Bits uint16 }
 
-// A Loc pairs a value with an index, usually its rank or position: the element type of MinLoc and
-// MaxLoc.
+// A Loc pairs a value with an index, mostly its rank or position, for MinLoc and MaxLoc.
 type Loc[T int32 | int64 | float32 | float64] struct {
 	Value T
 	Index int64

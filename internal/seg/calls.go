@@ -35,9 +35,8 @@ func (s *Segment) Calls(local world.LocalRank) []Recording {
 	return out
 }
 
-// Running returns the newest unfinished call of a rank, nil if there is none, and the number of the
-// call to pass to Site. For a rank in Wait on a nonblocking collective, c is the collective and at
-// is the number of the Wait.
+// Running returns the newest unfinished call of a rank, nil if none, and its number for Site. For a
+// rank in Wait on a nonblocking collective, c is the collective and at the Wait's number.
 func Running(recorded []Recording) (c *Recording, at uint64) {
 	for i := range slices.Backward(recorded) {
 		switch r := &recorded[i]; {

@@ -10,10 +10,9 @@ import (
 	"gompi/internal/world"
 )
 
-// New makes the segment of a host that runs the given ranks, in ascending order. Its area is empty.
-// The descriptor closes on exec; the process that starts the ranks passes it to them. If the system
-// grants memory for the states of the ranks but no shared memory, the segment has no area and no
-// arenas, and Without returns the reason.
+// New makes the segment of a host that runs the given ranks, in ascending order, with an empty
+// area. The descriptor closes on exec; the ranks' parent passes it to them. If the system grants
+// memory for the ranks' states alone, there are no area and arenas, and Without says why.
 func New(ranks []world.Rank) (*Segment, error) {
 	if len(ranks) < 1 || len(ranks) > MaxRanks {
 		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", len(ranks), MaxRanks)

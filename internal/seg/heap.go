@@ -9,9 +9,8 @@ import (
 )
 
 // hugePage is the size of huge pages where ordinary pages have 4 KiB. An allocation of that length,
-// or longer, begins at the address of a huge page, so that huge pages can be claimed (np=2, without
-// and with them: alltoall of 2 MiB 140 and 111 us, gather of 4 MiB 338 and 226; to take, touch and
-// give back 64 MiB 92 and 9 ms).
+// or longer, begins at the address of a huge page, so that they can be claimed (np=2, gather of 4
+// MiB without and with them: 338 and 226 us).
 const hugePage = 2 << 20
 
 // Divide divides a rank's arena: the first quarter is for the blocks of package shmsync, the rest
@@ -22,9 +21,8 @@ func Divide(arena []byte) (sync, heap []byte) {
 }
 
 // A Heap is a rank's own part of the symmetric heap behind comm.Alloc, which all ranks of the host
-// read and write in place. Only that rank allocates there, whole pages for each allocation, so no
-// dead process can hold its lock. Collectives and messages synchronize the ranks. Methods may be
-// called from any goroutine.
+// read and write in place. Only that rank allocates there, whole pages each, so no dead process can
+// hold its lock. Collectives and messages synchronize ranks. Any goroutine may call methods.
 type Heap struct {
 	mem     []byte
 	claim   func(off, n int) error // makes memory of a part, zeroed
@@ -39,14 +37,12 @@ type extent struct{ off, n int }
 
 func (e extent) end() int { return e.off + e.n }
 
-// NewHeap returns the heap in mem. claim backs a part of mem with memory, and fails if there is
-// none; release frees that memory.
+// NewHeap returns the heap in mem. claim backs a part with memory, or fails; release frees it.
 func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
 	return &Heap{mem: mem, claim: claim, release: release}
 }
 
-// Reserve reserves a place for n > 0 bytes, the first that is large enough, without allocating its
-// memory. It fails if there is none.
+// Reserve reserves the first free n > 0 bytes, without allocating memory, or fails without any.
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package seg is the memory that the ranks of one host share with each other and with their agent.
-// The memory is one memfd. An agent makes it before starting the ranks, which inherit it; without
-// an agent, the first rank makes it and passes it to the others. There are no names, no stale
-// files, and no limit but memory. If a sandbox allows no memfd, an unlinked file in /dev/shm
-// replaces it. If that file cannot be large, or not be allocated, the segment ends where its area
-// would begin.
+// Package seg is the memory that the ranks of one host share with each other and with their agent:
+// one memfd. An agent makes it before starting the ranks, which inherit it; without an agent, the
+// first rank makes it and passes it on. There are no names, no stale files, and no limit but
+// memory. If a sandbox allows no memfd, an unlinked file in /dev/shm replaces it. If that cannot be
+// large, or not be allocated, the segment ends where its area would begin.
 //
 // # Layout
 //
@@ -24,29 +23,24 @@
 // The area, of n ranks:
 //
 //	offset           size             content
-//	0                n x 256          one line per local rank: the rank stores there
-//	                                  whether it sleeps, and the number of its recalls
-//	                                  of places in its heap; a rank that writes to it
-//	                                  for the first time sets a bit there
-//	n x 256          n x n x stride   one ring per pair, in the order of the readers,
-//	                                  then of the writers; a stride is 128 bytes of
-//	                                  positions, and of the shares of a common copy
-//	                                  (direct.go), and a power of two of records.
-//	                                  The writer writes the records, the reader its
+//	0                n x 256          one line per local rank: the rank stores there whether it
+//	                                  sleeps, and the number of its recalls of places in its heap;
+//	                                  a rank that writes to it for the first time sets a bit there
+//	n x 256          n x n x stride   one ring per pair, in the order of the readers, then of the
+//	                                  writers; a stride is 128 bytes of positions, and of the
+//	                                  shares of a common copy (direct.go), and a power of two of
+//	                                  records. The writer writes the records, the reader its
 //	                                  position: transport/shm/ring.go
 //
 // An arena, of A = ArenaSize(n) bytes, in whole pages. Only its rank takes memory in the arena:
 //
 //	offset           size             content
-//	0                A/32             blocks of equal size, one per communicator of
-//	                                  the rank, which alone writes to them:
-//	                                  internal/core/shmsync/block.go
-//	A/32             A/4 - A/32       large buffers, the i-th for the i-th block,
-//	                                  written like blocks
+//	0                A/32             blocks of equal size, one per communicator of the rank,
+//	                                  which alone writes to them: internal/core/shmsync/block.go
+//	A/32             A/4 - A/32       large buffers, the i-th for the i-th block, written alike
 //	A/4              A - A/4          the rank's part of the symmetric heap (heap.go), from which
 //	                                  comm.Alloc takes whole pages: all ranks write, in
-//	                                  collectives and messages, where their calls
-//	                                  allow
+//	                                  collectives and messages, where their calls allow
 //
 // # Descriptors
 //

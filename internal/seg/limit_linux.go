@@ -8,9 +8,8 @@ import (
 
 // MemoryLimit returns the memory that this process may still allocate: the least available on the
 // machine, in its control group (version 1 or 2) and in that group's ancestors. Page cache that the
-// kernel can drop counts as available. Other processes may allocate the memory first, so an
-// allocation within the limit can still fail. MemoryLimit reads files in a fraction of a
-// millisecond.
+// kernel can drop counts as available. Others may allocate the memory first, so an allocation
+// within the limit can still fail. MemoryLimit reads files in a fraction of a millisecond.
 func MemoryLimit() Limit { return memoryLimit("/") }
 
 // memoryLimit is MemoryLimit below root, which is / except in tests.

@@ -46,9 +46,8 @@ const (
 	done    = 3
 )
 
-// A Recorder is a rank's own view of its state line and flight recorder. A nil *Recorder is valid
-// and does nothing: ranks without a segment use nil. Methods may be called from any goroutine and
-// never block.
+// A Recorder is a rank's own view of its state line and flight recorder. A nil *Recorder, as of
+// ranks without a segment, does nothing. Methods may be called from any goroutine and never block.
 type Recorder struct {
 	line *line
 	ring *[Recorded]record
@@ -57,16 +56,14 @@ type Recorder struct {
 	names CommNames // nil if the program does not call MPI
 }
 
-// A CommName is the name of a communicator in an MPI program, "" if unknown. The communicator that
-// a persistent collective owns has the name of the communicator on which the program made the
-// collective.
+// A CommName is the name of a communicator in an MPI program, "" if unknown. A persistent
+// collective's communicator has the name of the one on which the program made the collective.
 type CommName struct {
 	Text       string
 	Persistent bool
 }
 
-// CommNames returns the name of the communicator with an id, and must not wait for a lock of the
-// engine.
+// CommNames returns the name of a communicator by id, and must not wait for a lock of the engine.
 type CommNames func(comm uint64) CommName
 
 // persistentMark begins the text of a persistent collective's communicator.

@@ -11,8 +11,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A Segment is a host's segment, mapped into this process. Its methods may be called from any
-// goroutine; none blocks.
+// A Segment is a host's segment, mapped here. Any goroutine may call its methods; none blocks.
 type Segment struct {
 	fd    int
 	mem   []byte
@@ -82,9 +81,8 @@ func format(mem []byte, ranks []world.Rank) {
 // Without returns why New could not make shared memory, nil if it could.
 func (s *Segment) Without() error { return s.without }
 
-// Area returns the memory through which the ranks exchange frames. Area returns nil if the segment
-// has no area, or if this process cannot map so much. Claim a part of the area before touching that
-// part.
+// Area returns the memory through which the ranks exchange frames, nil if the segment has none, or
+// this process cannot map so much. Claim a part of the area before touching that part.
 func (s *Segment) Area() []byte {
 	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
 		return s.mem[end:][:AreaSize(s.Ranks())]
@@ -92,8 +90,7 @@ func (s *Segment) Area() []byte {
 	return nil
 }
 
-// Arena returns the memory of a local rank's arena, nil if the segment has no area. Claim a part of
-// the arena before touching that part.
+// Arena returns a local rank's arena, nil if there is no area. Claim a part before touching it.
 func (s *Segment) Arena(local world.LocalRank) []byte {
 	if s.Area() == nil {
 		return nil
@@ -122,8 +119,7 @@ func (s *Segment) Ranks() int { return len(s.lines) }
 // WorldRank returns the rank in the job of a local rank.
 func (s *Segment) WorldRank(local world.LocalRank) world.Rank { return s.lines[local].rank }
 
-// LocalRank returns the local rank of a rank in the job, if the rank is on this host. Ranks of a
-// host ascend.
+// LocalRank returns the local rank of a job's rank, if on this host. Ranks of a host ascend.
 func (s *Segment) LocalRank(rank world.Rank) (world.LocalRank, bool) {
 	i, ok := sort.Find(len(s.lines), func(i int) int { return cmp.Compare(rank, s.lines[i].rank) })
 	return world.LocalRank(i), ok

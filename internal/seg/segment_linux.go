@@ -111,9 +111,8 @@ func mapAll(fd, size, end int) ([]byte, error) {
 	return mem, err
 }
 
-// Claim allocates n bytes of the area. It may be called again for the same bytes. A large claim
-// checks the memory limit first: without memory, some kernels kill a process instead of returning
-// an error.
+// Claim allocates n bytes of the area, and may be repeated for the same. A large claim first checks
+// the memory limit: without memory, some kernels kill a process instead of returning an error.
 func (s *Segment) Claim(off, n int) error {
 	if err := s.afford(n); err != nil {
 		return err
@@ -154,9 +153,8 @@ func (s *Segment) allocate(off, n int) error {
 }
 
 const (
-	// many is the size in bytes from which a claim checks the memory limit first, which takes some
-	// 100 us. Such claims are growing rings and large buffers of communicators, both of which are
-	// optional, and heap memory.
+	// many is the size in bytes from which a claim checks the memory limit first, in some 100 us:
+	// of growing rings and large buffers of communicators, both optional, and of heap memory.
 	many = 256 << 10
 	// spare is the memory that must be left to the programs themselves.
 	spare = 32 << 20
@@ -185,8 +183,7 @@ func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error {
 	return s.Release(s.arenaAt(local)+off, n)
 }
 
-// released is the number of bytes freed at once. Meanwhile no rank can claim or free any: 2 GiB
-// take 0.3 s.
+// released is the bytes freed at once, while no rank can claim or free any: 2 GiB take 0.3 s.
 const released = 64 << 20
 
 // FreeArena releases all of a local rank's arena.

@@ -6,9 +6,7 @@ import "gompi/transport"
 // window do, leave in one system call, which costs ten times an append of a frame. The first frame
 // leaves at once, so that a single message never waits. The others are gathered and leave at the
 // next Poll. Until then Arm returns false and Pending true, so that another goroutine polls if the
-// caller does not.
-//
-// Only Eager frames are gathered: in a collective the other side waits for each
+// caller does not. Only Eager frames are gathered: in a collective the other side waits for each
 // (allreduce of 8 bytes: 14 us with all kinds gathered, 12.5 with these).
 
 const (
@@ -33,8 +31,7 @@ func (t *Transport) noteSent(p *peer, k transport.Kind) {
 	}
 }
 
-// gathered notes that a frame has been queued for p to leave with others. If there are many, they
-// leave at once.
+// gathered notes that a frame is queued for p to leave with others. If many, they leave at once.
 func (t *Transport) gathered(p *peer) {
 	if !p.gathering {
 		p.gathering = true

@@ -37,8 +37,7 @@ const (
 	endless = math.MaxInt // connected, but silent
 )
 
-// A call is this rank's attempt to connect to a peer: one address at a time,
-// round after round.
+// A call is this rank's attempt to connect to a peer: one address at a time, round after round.
 type call struct {
 	listenerNonce [nonceSize]byte
 	addrs         []netip.AddrPort

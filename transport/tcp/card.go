@@ -48,8 +48,7 @@ func (c *card) encode() []byte {
 	return b
 }
 
-// decode sets c from the output of encode, and refuses other data. decode reuses the memory of c's
-// subnets.
+// decode sets c from encode's output, reusing the memory of its subnets, and refuses other data.
 func (c *card) decode(b []byte) error {
 	if len(b) < cardFixed {
 		return fmt.Errorf("card of %d bytes, want at least %d", len(b), cardFixed)

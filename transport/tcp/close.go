@@ -8,11 +8,9 @@ import (
 	"gompi/transport"
 )
 
-// Close implements transport.Transport.
-//
-// A socket is closed only when all its data has arrived. Otherwise further data of the peer would
-// make this kernel answer with a reset, and the last frames, with the goodbye at their end, would
-// be lost.
+// Close implements transport.Transport. A socket is closed only when all its data has arrived.
+// Otherwise further data of the peer would make this kernel answer with a reset, and the last
+// frames, with the goodbye at their end, would be lost.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true

@@ -21,11 +21,9 @@ import (
 // The addresses are the two ends of the connection, as the caller sees them. The callee refuses a
 // connection with other addresses, so a man in the middle must be able to send from the one address
 // and to receive at the other. A loopback address counts together with its network namespace. If
-// all frames have MACs, addresses do not matter.
-//
-// A refusal has a MAC if the caller has authenticated. A refusal without a MAC may come
-// from any process: the caller reports it as unproven and continues as after a lost
-// connection.
+// all frames have MACs, addresses do not matter. A refusal has a MAC if the caller has
+// authenticated. A refusal without a MAC may come from any process: the caller reports it as
+// unproven and continues as after a lost connection.
 //
 // The caller proves itself first, so that other processes learn nothing. The caller may send frames
 // after the welcome, the callee after the go. Until the go, either may drop the connection without

@@ -63,8 +63,7 @@ func (t *Transport) listenOn(port int) error {
 	return nil
 }
 
-// bind returns a socket bound to port: on loopback, or on all addresses of both families, or of
-// IPv4 if there is no IPv6.
+// bind returns a socket bound to port: on loopback, or all addresses (of IPv4 without IPv6).
 func (t *Transport) bind(port int) (int, error) {
 	if t.card.local {
 		return bindTo(netip.AddrPortFrom(t.loopback, uint16(port)))

@@ -6,10 +6,8 @@ import (
 	"gompi/internal/world"
 )
 
-// A peer is the state of the connection to another rank.
-//
-// Two ranks may connect to each other at the same time. These rules decide which connection stays.
-// A call is a rank's own attempt to connect:
+// A peer is the state of the connection to another rank. Two ranks may connect to each other at the
+// same time: these rules decide which connection stays. A call is a rank's own attempt to connect:
 //
 //   - A callee that has no call, or has not sent the proof in its own call, drops
 //     its own call and welcomes the caller.

@@ -16,12 +16,10 @@ const (
 	// frames. The price is a second copy of a large frame's beginning.
 	aheadSize = 32 << 10
 
-	// tailAhead is the size of a read behind the payload that fills a window: enough for a few
-	// small frames.
+	// tailAhead is the size of a read behind a window's payload: enough for a few small frames.
 	tailAhead = 4 << 10
 
-	// directSize bounds one read into a window, so that its bytes are still in the cache
-	// when the window's owner uses them.
+	// directSize bounds a read into a window, so that its owner finds the bytes in the cache.
 	directSize = 1 << 20
 
 	// receiveRounds bounds the work for one peer in one Poll.

@@ -10,9 +10,8 @@ import (
 	"gompi/transport"
 )
 
-// With Config.FrameMAC a connection carries only sealed records after the handshake. A record has
-// as many frames, or as large a part of one, as it can hold. Records cost a copy and a hash on each
-// side.
+// With Config.FrameMAC a connection carries only sealed records after the handshake, each of as
+// many frames, or as large a part of one, as it can hold, for a copy and a hash on each side.
 
 // sealedRounds bounds the work for one peer in one Poll, in records.
 const sealedRounds = 16

@@ -19,8 +19,7 @@ const (
 	// kernel's gathering of two.
 	stageSize = 4 << 10
 
-	// copyLimit is the largest rest of a payload that is copied if the socket does not take the
-	// rest at once.
+	// copyLimit is the largest rest of a payload copied if the socket does not take it at once.
 	copyLimit = 64 << 10
 
 	// heldLimit bounds the copied payload per peer.
@@ -234,8 +233,7 @@ func (t *Transport) broken(p *peer, errno syscall.Errno) {
 	_ = unix.Shutdown(p.conn.fd, unix.SHUT_RDWR) // makes sure that reading ends
 }
 
-// blocks is memory for copied payloads, in classes that are four times larger each, the largest of
-// copyLimit.
+// blocks is memory for copied payloads, in classes four times larger each, up to copyLimit.
 type blocks struct {
 	free [blockClasses][][]byte
 }

@@ -1,17 +1,14 @@
-// Package tcp carries frames between processes over TCP.
+// Package tcp carries frames between processes over TCP. It has no goroutine and no lock: the
+// caller polls. Sockets are non-blocking and watched by the rank's poll set. Poll reads directly
+// from the peer for which its caller waits, which costs one system call, and asks the poll set
+// about all others every few Polls. The first frame to a peer makes the connection. Both sides
+// authenticate with the job's secret before any frame moves. Headers and small payloads are read
+// ahead into one buffer. The rest of a large payload is read straight into its window, and written
+// straight from the sender's memory.
 //
-// It has no goroutine and no lock: the caller polls. Sockets are non-blocking and watched by the
-// rank's poll set. Poll reads directly from the peer for which its caller waits, which costs one
-// system call, and asks the poll set about all others every few Polls. The first frame to a peer
-// makes the connection. Both sides authenticate with the job's secret before any frame moves.
-//
-// Headers and small payloads are read ahead into one buffer. The rest of a large payload is read
-// straight into its window, and written straight from the sender's memory.
-//
-// Files: tcp.go (this), card.go (the addresses of a rank), listen.go,
-// handshake.go (messages), callee.go and caller.go (the two sides of it),
-// peer.go (which of two simultaneous connections stays), send.go, receive.go,
-// sealed.go (frames under a MAC), poll.go, close.go.
+// Files: tcp.go (this), card.go (the addresses of a rank), listen.go, handshake.go (messages),
+// callee.go and caller.go (the two sides of it), peer.go (which of two simultaneous connections
+// stays), send.go, receive.go, sealed.go (frames under a MAC), poll.go, close.go.
 package tcp
 
 import (
@@ -32,8 +29,7 @@ import (
 	"gompi/transport"
 )
 
-// KeyBit is set in the keys of all events in the poll set that belong to this package. Other keys
-// must not have it.
+// KeyBit is set in the keys of this package's events in the poll set. Other keys must not have it.
 const KeyBit = 1 << 63
 
 // Config configures a Transport. Rank, Size, JobID and Secret must be given; the rest has useful
@@ -64,8 +60,7 @@ type Config struct {
 	// through address translation is refused.
 	FrameMAC bool
 
-	// Foreign is called for each event of the poll set whose key lacks KeyBit, during Poll and
-	// Close.
+	// Foreign is called, in Poll and Close, for each event of the poll set whose key lacks KeyBit.
 	Foreign func(key uint64)
 
 	// Logger gets, at level debug, new connections and connections refused before they have

@@ -6,8 +6,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// Allreduce combines every rank's send into the recv of all, the same bits on
-// all ranks. In place: recv is send.
+// Allreduce combines all sends into all ranks' recv, the same bits on all. In place: recv is send.
 func Allreduce(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) error {
 	if p.Size() == 1 {
 		return move(recv, send)
@@ -80,9 +79,8 @@ func allreduceTree(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return bcastTree(p, root, recv)
 }
 
-// allreduceDirect sends every vector to every rank and combines all there, in
-// the tree's order: one step, p-1 messages and (p-1)n bytes per rank.
-// Fastest allreduce in simulation: network, 5 ranks, 8 bytes.
+// allreduceDirect sends every vector to every rank, which combines all in the tree's order: one
+// step, p-1 messages and (p-1)n bytes per rank. Fastest in simulation: network, 5 ranks, 8 bytes.
 func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 	r, n, size := p.Rank(), p.Size(), send.Len()
 	all := p.Scratch(send, n*size)

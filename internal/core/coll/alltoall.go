@@ -16,9 +16,8 @@ func Alltoall(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 	return alltoalls[alg](p, b, b, send, recv)
 }
 
-// Alltoallv is Alltoall with blocks of any length at any place, packed where
-// displs is nil: rank r's sendCounts[i] is rank i's recvCounts[r]. In place:
-// recv is send, and so are counts and displs.
+// Alltoallv is Alltoall with blocks of any length at any place, packed if displs is nil: rank r's
+// sendCounts[i] is rank i's recvCounts[r]. In place: recv is send, so are counts and displs.
 func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts,
 	recvDispls []int) error {
 	return alltoallPairwise(p, placed(p, sendCounts, sendDispls), placed(p, recvCounts, recvDispls), send, recv)
@@ -55,9 +54,8 @@ func opponent(round, r, p int) int {
 }
 
 // window returns the number of exchanges of this many bytes under way at a time: enough to hide the
-// time that messages take to start, and no more, as they compete for memory and wires. Messages
-// through pinned memory use a larger window, so that some are copied while others are on the wire.
-// Its size is not tuned by measurement.
+// start of messages, and no more, as they compete for memory and wires. Messages through pinned
+// memory use a larger window, not tuned, so that some are copied while others are on the wire.
 func window(bytes int, pinned bool) int {
 	together := 256 << 10
 	if pinned {
@@ -75,9 +73,8 @@ func pinned(b mem.Buffer) bool {
 // alltoallPairwise exchanges blocks with every other rank directly, a few at a time, in the order
 // of a tournament: a rank receives from the rank it sends to, so that no rank is the target of all
 // at once. p-1 messages and n(p-1)/p bytes per rank. In place it needs scratch for the blocks under
-// way, whose number may differ between ranks. In place in device memory it needs no scratch: the
-// receiver stores nothing before the sent block has left. Fastest alltoall in simulation: network,
-// 64 ranks, 1 MiB.
+// way, whose number may differ between ranks; not in device memory: the receiver stores nothing
+// before the sent block has left. Fastest alltoall in simulation: network, 64 ranks, 1 MiB.
 func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
@@ -130,8 +127,7 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n, size := p.Rank(), p.Size(), from.count(0)
 	room := p.Scratch(send, (n+n/2*2)*size)
-	// At first at(i) is the block for the rank i ahead, in the end the block from the rank i
-	// behind.
+	// At first at(i) is the block for the rank i ahead, in the end from the rank i behind.
 	at := func(i int) mem.Buffer { return room.Slice(i*size, (i+1)*size) }
 	for i := range n {
 		if err := move(at(i), from.of(send, ahead(r, i, n))); err != nil {

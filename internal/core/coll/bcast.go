@@ -21,9 +21,8 @@ var bcasts = [path.NumAlgorithms]func(p Peers, root int, buf mem.Buffer) error{
 	},
 }
 
-// bcastTree sends buf down the binomial tree, to the largest subtree first.
-// At most ceil(log2 p) rounds; p-1 messages in all, the root sends ceil(log2 p).
-// Fastest bcast in simulation: network, 7 ranks, 8 bytes.
+// bcastTree sends buf down the binomial tree, the largest subtree first: at most ceil(log2 p)
+// rounds, p-1 messages, ceil(log2 p) by the root. Fastest in simulation: network, 7 ranks, 8 bytes.
 func bcastTree(p Peers, root int, buf mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	if r != root {

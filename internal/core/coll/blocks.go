@@ -104,8 +104,7 @@ func segment(n, size, hops int) int {
 	return max(isqrt(n*size/hops)*isqrt(startup)/size, startup/4/size, 1)
 }
 
-// isqrt returns the integer square root of x >= 0. Every rank must find the same result, so isqrt
-// does not use floating point.
+// isqrt returns the integer square root of x >= 0, without floating point: all ranks need the same.
 func isqrt(x int) int {
 	lo, hi := 0, 1<<31
 	for hi-lo > 1 {

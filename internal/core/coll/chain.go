@@ -8,8 +8,7 @@ import (
 // Chains of ranks, along which k chunks of a vector travel in k+1 steps: a rank receives a chunk in
 // one step and forwards it in the next. A caller may do other work between steps.
 
-// BcastStep receives chunk i, which is at(i), from the rank before in the chain from root, and
-// sends chunk i-1 on.
+// BcastStep receives chunk i, at(i), from the rank before in root's chain, and sends chunk i-1 on.
 func BcastStep(p Peers, root, i, k int, at func(int) mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain

@@ -8,14 +8,13 @@ import (
 // Binary blocks (R. Rabenseifner, J. L. Träff: More Efficient Reduction Algorithms for
 // Non-Power-of-Two Number of Processors). The binary digits of p divide the ranks into cubes,
 // powers of two in size, the largest first. Within a cube of 2^d ranks the vector is reduced and
-// scattered by halving: with the neighbour at distance 1 a rank exchanges halves, with the
-// neighbour at distance 2 quarters, and so on. Then every cube but the largest sends its result to
-// the next larger cube: each rank there needs a part of the interval of one rank of the smaller
-// cube. This is the combination tree of order.go for every p, with as few bytes as a ring. Near
-// ranks exchange most, so little data leaves a host with a power of two of consecutive ranks.
-//
-// Ranks of small cubes idle at first, and then have much to send at once. So the circulant pattern
-// is better where order does not matter and p is no power of two.
+// scattered by halving: with the neighbour at distance 1 a rank exchanges halves, at distance 2
+// quarters, and so on. Then every cube but the largest sends its result to the next larger cube:
+// each rank there needs a part of the interval of one rank of the smaller cube. This is the
+// combination tree of order.go for every p, with as few bytes as a ring. Near ranks exchange most,
+// so little data leaves a host with a power of two of consecutive ranks. Ranks of small cubes idle
+// at first, and then have much to send at once. So the circulant pattern is better where order does
+// not matter and p is no power of two.
 
 // A cube is an aligned run of 2^dim ranks.
 type cube struct{ first, dim int }
@@ -91,8 +90,7 @@ func reduceCubes(p Peers, send, work mem.Buffer, op call.Op) error {
 	return p.Wait()
 }
 
-// gatherCubes is reduceCubes backwards: from the intervals of the largest
-// cube's ranks it completes buf everywhere.
+// gatherCubes, reduceCubes backwards, completes buf everywhere from the largest cube's intervals.
 func gatherCubes(p Peers, buf mem.Buffer) error {
 	r, n := p.Rank(), buf.Len()
 	larger, c, smaller := cubesOf(r, p.Size())

@@ -5,11 +5,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// The order of reductions.
-//
-// Floating-point sums depend on the order of additions, and a user's function
-// need not commute, so the order is fixed here. Write x[r] for rank r's
-// element. The operands of ranks a, a+1, ..., b-1 are combined as
+// The order of reductions. Floating-point sums depend on the order of additions, and a user's
+// function need not commute, so the order is fixed here. Write x[r] for rank r's element. The
+// operands of ranks a, a+1, ..., b-1 are combined as
 //
 //	T(a, a+1) = x[a]
 //	T(a, b)   = T(a, a+2^k) op T(a+2^k, b)   with 2^k the largest power of two below b-a
@@ -27,8 +25,7 @@ import (
 //	W(a, a+1) = x[a]
 //	W(a, b)   = W(a, b-2^k) op W(b-2^k, b)   with 2^k the largest power of two below b-a
 //
-// as W(0, r+1), since a rank that doubles the span of ranks that it knows gets just
-// these. For r = 5:
+// as W(0, r+1): a rank that doubles the span of ranks that it knows gets just these. For r = 5:
 //
 //	(x0 op x1) op ((x2 op x3) op (x4 op x5))
 //
@@ -59,8 +56,7 @@ type Combination struct {
 }
 
 // Of combines operands lo to hi-1, at least one. The result is in dst or, of a single operand, the
-// operand itself. The result of an Avg is still the sum. dst may be the first operand, and overlaps
-// no other.
+// operand itself; of an Avg it is the sum. dst may be the first operand, and overlaps no other.
 func (c *Combination) Of(dst mem.Buffer, lo, hi int) (mem.Buffer, error) {
 	if hi-lo == 1 {
 		return c.Operand(lo), nil

@@ -1,9 +1,7 @@
 // Package coll holds the collective algorithms over messages, written over Peers. Package path
-// chooses among them.
-//
-// An algorithm is a short blocking function. Its comment states the number of steps, the bytes that
-// each rank sends, the requirements and the source; a test counts the messages and bytes and
-// compares.
+// chooses among them. An algorithm is a short blocking function. Its comment states the number of
+// steps, the bytes that each rank sends, the requirements and the source; a test counts the
+// messages and bytes and compares.
 package coll
 
 import (
@@ -22,8 +20,7 @@ import (
 //
 // Algorithms post receives before sends. Otherwise the receiver's Ready for a long message would
 // queue behind data that its rank sends to the same peer, and the two messages would travel one
-// after the other (two hosts, 1 Gbit/s, allreduce of 8 MiB: 134 ms instead of 70, reduce-scatter of
-// 8 MiB blocks 138 instead of 70).
+// after the other (two hosts, 1 Gbit/s, allreduce of 8 MiB: 134 ms instead of 70).
 type Peers interface {
 	Rank() int
 	Size() int
@@ -35,15 +32,13 @@ type Peers interface {
 	// buffer that is being sent to that rank: nothing is stored before the sent data has left.
 	Irecv(from int, b mem.Buffer)
 
-	// IrecvReduce starts receiving own.Len() elements from rank from, combining them chunk by chunk
-	// as they arrive: dst = own op in, or dst = in op own if left is true (the peer's operand
-	// stands on the left). dst may be own; otherwise they do not overlap. Both are host memory. So
-	// reduction overlaps transfer.
+	// IrecvReduce starts receiving own.Len() elements from rank from, combining chunk by chunk as
+	// they arrive, so that reduction overlaps transfer: dst = own op in, or in op own if left (the
+	// peer's operand on the left). dst may be own, else they do not overlap. Both are host memory.
 	IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool)
 
-	// Wait waits until everything started since the last Wait is done. After an
-	// error every later operation of the call does nothing and Wait returns
-	// the same error, so algorithms need not look after each step.
+	// Wait waits for all started since the last Wait. After an error later operations of the call
+	// do nothing and Wait returns that error: algorithms need not look after each step.
 	Wait() error
 
 	// Scratch returns host memory for n elements like those of b, valid

@@ -2,9 +2,8 @@ package coll
 
 import "gompi/internal/mem"
 
-// A pingPong moves a vector between recv and a scratch buffer: in each step the vector is sent from
-// one of them while its successor is received in the other. After the last step the vector is in
-// recv.
+// A pingPong moves a vector between recv and a scratch buffer: each step sends it from one of them
+// while its successor is received in the other. After the last step it is in recv.
 type pingPong struct {
 	now         mem.Buffer // the vector
 	recv, other mem.Buffer

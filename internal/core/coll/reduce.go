@@ -30,9 +30,8 @@ var reduces = [path.NumAlgorithms]func(p Peers, root int, send, recv mem.Buffer,
 	},
 }
 
-// reduceTree sends partial results up the binomial tree, combining in its
-// order. At most ceil(log2 p) rounds, p-1 messages in all, n bytes each.
-// Fastest reduce in simulation: network, 7 ranks, 8 bytes.
+// reduceTree sends partial results up the binomial tree, combining in its order. At most ceil(log2
+// p) rounds, p-1 messages in all, n bytes each. Fastest in simulation: network, 7 ranks, 8 bytes.
 func reduceTree(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	own, acc := send, recv
@@ -57,9 +56,8 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 }
 
 // reduceHalving divides the reduction among the ranks of the largest cube and collects the chunks:
-// 2n bytes through a rank instead of the binomial tree's n log p, in about 2 log2 p rounds.
-// Rabenseifner: Optimization of Collective Reduction Operations (2004). Fastest reduce in
-// simulation: cluster, 64 ranks, 1 MiB.
+// 2n bytes per rank, not a tree's n log p, in some 2 log2 p rounds. Rabenseifner: Optimization of
+// Collective Reduction Operations (2004). Fastest in simulation: cluster, 64 ranks, 1 MiB.
 func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	work := recv
 	if p.Rank() != root {
@@ -73,8 +71,7 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 
 // reduceChain passes partial results from root-1 down to root, seg elements at a time: a rank
 // combines one chunk while it sends the one before. p-2+k rounds for k chunks, n bytes per rank,
-// which is the minimum. Needs a commuting operator. Fastest reduce in simulation: network, 7 ranks,
-// 64 MiB.
+// the minimum. Needs a commuting operator. Fastest in simulation: network, 7 ranks, 64 MiB.
 func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain

@@ -53,10 +53,9 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 	return p.Scratch(send, send.Len())
 }
 
-// reduceScatterCubes reduces by halving in the order of order.go, after which each rank of the
-// largest cube has an interval of the result. It sends each part of its interval to the rank of
-// that block. floor(log2 p) + 1 rounds; the bytes of a ring and the vector once more. Fastest
-// reducescatter in simulation: cluster, 64 ranks, 4 KiB.
+// reduceScatterCubes reduces by halving in the order of order.go: then each rank of the largest
+// cube has an interval of the result, and sends each part to its block's rank. floor(log2 p) + 1
+// rounds; a ring's bytes and the vector once more. Fastest in simulation: cluster, 64 ranks, 4 KiB.
 func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	work := workFor(p, send, recv)
 	if err := reduceCubes(p, send, work, op); err != nil {

@@ -29,9 +29,8 @@ var scatters = [path.NumAlgorithms]func(p Peers, root int, b blocks, send, recv 
 	path.Linear:   scatterLinear,
 }
 
-// scatterTree sends every subtree of the binomial tree its blocks, which are
-// neighbours in send: at most ceil(log2 p) rounds; the root sends
-// ceil(log2 p) messages and every block but its own once.
+// scatterTree sends every subtree of the binomial tree its blocks, which are neighbours in send: at
+// most ceil(log2 p) rounds; the root sends ceil(log2 p) messages and every block but its own once.
 // Fastest scatter in simulation: cluster, 64 ranks, 8 bytes.
 func scatterTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}

@@ -6,8 +6,7 @@ import (
 )
 
 // A Subset is some ranks of a communicator as Peers of their own: the i-th is Ranks[i] there. Its
-// messages are messages of the communicator's call, so messages between two ranks arrive in the
-// order of their sends.
+// messages are of the communicator's call, so they arrive between two ranks in the order sent.
 type Subset struct {
 	Peers
 	Ranks []int

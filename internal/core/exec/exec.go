@@ -8,12 +8,10 @@
 //	NCCL       NVIDIA's library, in its own stream (nccl.go)
 //	Staged     one of the first three, in chunks through pinned host memory (pipeline.go)
 //
-// The first three take host memory. On such a Path, exec copies a buffer in device memory whole to
-// host memory before, and back after (staged.go).
-//
-// Only the ranks themselves know where their buffers lie. If the Path depends on that, its Ask says
-// so: the ranks exchange their answers by a collective of a few words, and path.Resolve returns the
-// Path to follow (where.go).
+// The first three take host memory: exec copies a buffer in device memory whole to host memory
+// before, and back after (staged.go). Only the ranks themselves know where their buffers lie. If
+// the Path depends on that, its Ask says so: the ranks exchange their answers by a collective of a
+// few words, and path.Resolve returns the Path to follow (where.go).
 package exec
 
 import (

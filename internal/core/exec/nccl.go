@@ -13,13 +13,12 @@ import (
 )
 
 // Collectives by NCCL, if rank 0's Config.CUDA says so. NCCL serves collectives in which every rank
-// has its buffers on a device of its own, on any hosts. Other collectives take another Path. The
-// first collective that NCCL serves creates its communicator: all ranks compare their versions,
-// rank 0 makes the unique id, here called the invitation, and all join by it.
-//
-// NCCL hangs where ranks make different calls, or a rank dies. Different calls are found before:
-// the exchange of buffers' places is a part of the numbered call. The rank learns of a death
-// while polling for the end, and then aborts NCCL's communicator.
+// has its buffers on a device of its own, on any hosts; others take another Path. The first that
+// NCCL serves creates its communicator: all ranks compare their versions, rank 0 makes the unique
+// id, here called the invitation, and all join by it. NCCL hangs where ranks make different calls,
+// or a rank dies. Different calls are found before: the exchange of buffers' places is a part of
+// the numbered call. The rank learns of a death while polling for the end, and then aborts NCCL's
+// communicator.
 
 // NCCL is a rank's NCCL for a communicator. The running collective uses it.
 type NCCL struct {
@@ -51,8 +50,7 @@ func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what strin
 	return l
 }
 
-// giveUp makes all later collectives do without NCCL. All ranks call giveUp, with the same
-// reason.
+// giveUp makes all later collectives do without NCCL. All ranks call giveUp, with the same reason.
 func (l *NCCL) giveUp(why error) {
 	l.x.Paths.DropNCCL()
 	if l.x.Rank == 0 {
@@ -96,8 +94,7 @@ const (
 )
 
 // setUp creates NCCL's communicator of the devices that words name, or finds that there will be
-// none. Once all ranks have agreed to use NCCL, a failure is an error: others may already wait for
-// this rank inside NCCL.
+// none. Once all ranks have agreed to use NCCL, a failure is an error: others may wait inside NCCL.
 func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 	_, at := l.place(o)
 	l.at, l.words = at, words
@@ -174,9 +171,8 @@ func (l *NCCL) invite(invitation []byte) error {
 // long before.
 const closeGrace = time.Second
 
-// Close ends NCCL's communicator when no collective runs any more. It calls over afterwards, or
-// after closeGrace if that is earlier. broken is the reason why the communicator is broken, nil if
-// unbroken.
+// Close ends NCCL's communicator when no collective runs any more, and then, or after closeGrace if
+// earlier, calls over. broken is the reason why the communicator is broken, nil if unbroken.
 func (l *NCCL) Close(broken error, over func()) {
 	if l.at == nil {
 		over()

@@ -47,8 +47,7 @@ func (l *NCCL) enqueue(o *call.Call) error {
 	return g.Exchange(l.out, l.in)
 }
 
-// finished reports whether the last collective is done. A failed collective does not end until
-// aborted.
+// finished reports whether the last collective is done. A failed one does not end until aborted.
 func (l *NCCL) finished() (bool, error) {
 	if l.recorded {
 		if done, err := l.end.Done(); done || err != nil {

@@ -10,23 +10,21 @@ import (
 	"gompi/internal/mem"
 )
 
-// Long collectives of device memory through host memory go in chunks. Each chunk is the same
-// collective of a part of every rank's block, in host memory. While a chunk runs, the next is
-// copied to the host and the previous is copied back, and a few chunks of pinned memory suffice
-// for any length. A rank whose buffers are in host memory takes part like any other.
-//
-// The messages are the chunks' messages, so all ranks have to go this way: they agree before, in
-// whereBuffersAre. No rank knows the length of a gatherv, scatterv or alltoallv. Within a host
-// they are staged whole. Between hosts each long message goes in chunks by itself, like a message
-// between two ranks, whatever memory the other ranks have.
+// Long collectives of device memory through host memory go in chunks, each the same collective of a
+// part of every rank's block, in host memory. While a chunk runs, the next is copied to the host
+// and the previous is copied back, and a few chunks of pinned memory suffice for any length. A rank
+// whose buffers are in host memory takes part like any other. The messages are the chunks'
+// messages, so all ranks have to go this way: they agree before, in whereBuffersAre. No rank knows
+// the length of a gatherv, scatterv or alltoallv. Within a host they are staged whole. Between
+// hosts each long message goes in chunks by itself, like a message between two ranks, whatever
+// memory the other ranks have.
 
 // pipeDepth is the number of chunks under way at a time.
 const pipeDepth = 8
 
-// perMessage reports whether a rank with the operands from and to stages no buffers: each of its
-// messages is then copied from and to the device by itself. Scattered memory is staged: in place,
-// received data could overwrite data that is yet to be sent. Short blocks are staged: a single copy
-// of all blocks costs less than a copy of each.
+// perMessage reports whether a rank with the operands from and to stages no buffers: each message
+// is copied from and to the device by itself. Scattered memory is staged: in place, received data
+// could overwrite data yet to be sent. So are short blocks: one copy of all costs less than many.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) &&
 		!from.IsScattered() && !to.IsScattered()
@@ -103,8 +101,7 @@ func placeOf(o *call.Call) mem.Space {
 	return o.Send.Space()
 }
 
-// A pipeline loads, runs and stores chunks, each in a slot of pinned memory. While a chunk runs,
-// others are loaded and stored.
+// A pipeline loads, runs and stores chunks at the same time, each in a slot of pinned memory.
 type pipeline struct {
 	space            mem.Space
 	chunks, slot     int // their number, and the bytes of a slot

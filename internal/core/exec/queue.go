@@ -16,19 +16,16 @@ import (
 	"gompi/internal/mem"
 )
 
-// ErrConcurrent: two goroutines were inside blocking collectives of a communicator; Dup it
-// instead.
+// ErrConcurrent: two goroutines were inside blocking collectives of a communicator; Dup it instead.
 var ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
 
 // A Queue runs the collectives of a communicator one at a time, in the order of their calls. A
 // blocking collective runs on its caller's goroutine, so that the caller can recover from a panic
 // of its operator. Nonblocking collectives queue, and a new goroutine runs them. If a caller waits
 // for any of them before that goroutine has begun, the caller runs them itself, since a new
-// goroutine's thread takes 20 to 100 us to start. A blocking collective behind them queues too. The
-// new goroutine ends when the next queued collective is blocking.
-//
-// While a collective runs, nothing is locked: it may call functions of the user's and devices,
-// which may block, panic or call gompi.
+// goroutine's thread takes 20 to 100 us to start. A blocking collective behind them queues too, and
+// ends the new goroutine when it is next. While a collective runs, nothing is locked: it may call
+// functions of the user's and devices, which may block, panic or call gompi.
 type Queue struct {
 	Engine  *message.Engine
 	Ch      *message.Channel
@@ -49,8 +46,7 @@ type Queue struct {
 	last     func() // to be called when nothing is left to do
 }
 
-// A queuedOp is a collective that waits for earlier ones. h is done when the collective is over,
-// or when a blocking collective may begin.
+// A queuedOp waits for earlier collectives. h is done when it is over, or a blocking one may begin.
 type queuedOp struct {
 	h        message.Handle
 	o        call.Call
@@ -125,8 +121,7 @@ func (q *Queue) WhenIdle(f func()) {
 	q.unlockSlow()
 }
 
-// Run runs o for a blocking call, after earlier queued calls. Where nothing else runs, Begin is
-// faster.
+// Run runs o for a blocking call, after queued calls. Where nothing else runs, Begin is faster.
 func (q *Queue) Run(ctx context.Context, o *call.Call) error {
 	q.lockSlow()
 	if q.blocking {
@@ -231,8 +226,7 @@ func (q *Queue) runQueued(now *queuedOp, quiet bool) {
 	ended = true
 }
 
-// passOn lets the next collective run, if there is one: a blocking collective on its caller's
-// goroutine.
+// passOn lets the next collective run, if any: a blocking one on its caller's goroutine.
 func (q *Queue) passOn() {
 	if q.blockingNext() {
 		q.Engine.Complete(q.queue.Pop().h, message.Status{}, nil)
@@ -278,9 +272,8 @@ func (q *Queue) handOver(o *call.Call) *call.Call {
 	return &handed
 }
 
-// unwind ends o if Perform has not returned, because an operator or a device panicked or ended
-// its goroutine. Other ranks wait for this rank, so the communicator breaks; a caller that recovers
-// may use others.
+// unwind ends o if Perform has not returned: an operator or device panicked or ended its goroutine.
+// Other ranks wait, so the communicator breaks; a caller that recovers may use others.
 func (q *Queue) unwind(o *call.Call) {
 	if !q.performs {
 		return

@@ -66,8 +66,7 @@ func (p *Pool) Return(s mem.Space, lent mem.Buffer) {
 	p.free[class] = append(p.free[class], lent)
 }
 
-// classOf returns the class of memory for s: the device's own if the device has to pin the
-// memory.
+// classOf returns the class of memory for s: the device's own if the device has to pin the memory.
 func classOf(s mem.Space, bytes int) sizeClass {
 	if _, pins := s.(mem.Pinner); !pins {
 		s = mem.Host

@@ -97,8 +97,7 @@ func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) er
 	return nil
 }
 
-// reduceScatter combines the operands inside each host, and then the hosts' results for each block
-// on the block's host.
+// reduceScatter combines operands inside each host, then the hosts' results on each block's host.
 func (c *Collectives) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
 	d, leader := c.divide(counts), c.setLeaders(0)
 	all, mine := c.scratch(leader, send, d.n), c.scratch(leader, send, d.hosts[c.me.host])

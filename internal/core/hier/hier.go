@@ -10,9 +10,8 @@
 // next is combined inside them and the previous handed out (pipeline.go). The others go whole
 // (collectives.go), collectives with counts for each rank in counts.go.
 //
-// All messages are messages of the communicator's round.Round, and a rank that waits in shared
-// memory polls for them too. So calls that differ, and ranks that die or leave, are found by the Round, as
-// without hierarchy.
+// All messages are of the communicator's round.Round, for which a rank that waits in shared memory
+// polls too. So the Round finds differing calls, and ranks that die or leave, as without hierarchy.
 package hier
 
 import (
@@ -76,10 +75,9 @@ func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
-// railed does a collective of the ranks of this rank's rail, by messages. All rails share the
-// links of their hosts, so the data of all rails together decides where each host would send to
-// all others (cluster of comm/sim, allreduce of 4 hosts with 8 ranks each: 64 KiB by halving 74
-// us, direct 97; 256 KiB 228 and 356).
+// railed does a collective of the ranks of this rank's rail, by messages. All rails share the links
+// of their hosts, so their data together decides where each host would send to all others (cluster
+// of comm/sim, 4 hosts with 8 ranks, allreduce of 256 KiB by halving 228 us, direct 356).
 func (c *Collectives) railed(peers coll.Peers, o *call.Call) error {
 	p := c.over.For(o)
 	if p.Algorithm == path.Direct {
@@ -205,8 +203,7 @@ func (c *Collectives) byHost(b mem.Buffer, n int) mem.Buffer {
 	return to
 }
 
-// placeByHost returns memory for the blocks of b in the order of hosts: b itself, if that is the
-// order of ranks.
+// placeByHost returns memory for the blocks of b by hosts: b itself, if ranks have that order.
 func (c *Collectives) placeByHost(b mem.Buffer) mem.Buffer {
 	if c.packed {
 		return b

@@ -8,14 +8,12 @@ import (
 )
 
 // A pipeline does a collective of a single vector in chunks. Each chunk is combined inside the
-// hosts, goes between them, and is handed out inside them. While a chunk is between hosts, the
-// next chunk is combined and the previous chunk handed out: a leader does that in its first Wait
-// for a message of the chunk, the other members at once.
-//
-// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends
-// the chunk on while it receives the next (coll/chain.go).
-//
-// A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
+// hosts, goes between them, and is handed out inside them. While a chunk is between hosts, the next
+// chunk is combined and the previous chunk handed out: a leader does that in its first Wait for a
+// message of the chunk, the other members at once. Where the Path has a chain of hosts, each chunk
+// is between them for two steps: a leader sends the chunk on while it receives the next
+// (coll/chain.go). A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the
+// Waits.
 type pipeline struct {
 	*coll.Subset // the leaders, or the ranks on this rank's rail
 	c            *Collectives
@@ -249,9 +247,8 @@ func (v *pipeline) gatherShares(p part) error {
 	return v.c.inside(v.c.fresh().Allgatherv(mine, p.recv, counts, nil))
 }
 
-// release lets the members of the root's host read a chunk only when the chunk is sent to the other
-// hosts, while the chunk is in the caches (2x2, bcast of 16 MiB: 5.5 ms; 8.5 ms if they read the
-// whole vector at once).
+// release lets the members of the root's host read a chunk only when it is sent to the other hosts,
+// while it is in the caches (2x2, bcast of 16 MiB: 5.5 ms; 8.5 if they read all at once).
 func (v *pipeline) release(p part) error {
 	if v.exchanges && v.c.me.host == v.home {
 		v.window.Made(p.number)

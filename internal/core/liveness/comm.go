@@ -18,8 +18,7 @@ import (
 type Operations interface {
 	// Fail ends all of them, because the communicator is broken or closed.
 	Fail(err error)
-	// Depart ends the operations that wait for a member that has left in good order; all says
-	// that no other member is left.
+	// Depart ends operations that wait for a member that left in good order; all: no other is left.
 	Depart(p *peers.Peer, all bool)
 	// Awaited appends the members for which operations wait to named; anyMember reports that some
 	// operation waits for any member.
@@ -29,8 +28,7 @@ type Operations interface {
 }
 
 // A Comm is a rank's knowledge of the members of a communicator: which ranks they are, which have
-// left the communicator, and why it is broken. Ranks are ranks of the communicator unless stated
-// otherwise.
+// left, and why it is broken. Ranks are ranks of the communicator unless stated otherwise.
 type Comm struct {
 	ID uint64
 
@@ -162,8 +160,7 @@ func (c *Comm) AwaitReason(quiet bool) {
 	c.ranks.await(&w.Waiter, func() bool { return c.err != nil })
 }
 
-// inCollective describes, for the flight recorder, a wait in a collective that has a record of
-// its own.
+// inCollective describes, for the flight recorder, a wait in a collective with its own record.
 type inCollective struct{}
 
 func (inCollective) Describe() (seg.Call, seg.Ticket, bool) {
@@ -252,9 +249,8 @@ func (c *Comm) DismissLost() {
 	}
 }
 
-// dismiss ends operations that wait for a lost peer. If the peer left in good order, only
-// receives and collectives that need the peer fail. If the peer crashed or was cut off, the
-// communicator breaks for all members.
+// dismiss ends operations that wait for a lost peer. If it left in good order, only receives and
+// collectives that need it fail. If it crashed or was cut off, the communicator breaks for all.
 func (c *Comm) dismiss(p *peers.Peer, known bool) {
 	if !c.Has(p.Rank) || c.err != nil || p.Rank == c.ranks.cfg.Rank {
 		return
@@ -309,8 +305,7 @@ func (k *Ranks) revoke(comm uint64, why Reason) {
 }
 
 // sendReason sends the reason why a communicator broke to the members with which this rank has
-// exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive
-// earlier.
+// exchanged frames: its goodbye could arrive before the launcher's news.
 func (k *Ranks) sendReason(id uint64, text []byte, member func(world.Rank) bool) {
 	for p := range k.cfg.Peers.All {
 		if member(p.Rank) {

@@ -8,9 +8,8 @@ import (
 	"gompi/internal/world"
 )
 
-// A detacher reports to the agent when this rank will not touch the arena of a dead rank again.
-// After all ranks of the host have reported, the agent frees the arena. Earlier, a reader would
-// take zeros for data.
+// A detacher reports to the agent that this rank will not touch a dead rank's arena again. When all
+// ranks of the host have reported, the agent frees it. Earlier, a reader would take zeros for data.
 //
 // Only collectives of a Comm that holds the dead rank, and transports, touch its arena. They no
 // longer do when Detached is sent, because:
@@ -54,8 +53,7 @@ func (c *Comm) HoldMemory() {
 	}
 }
 
-// ReleaseMemory notes that c is closed and that its collectives are over. ReleaseMemory takes the
-// lock.
+// ReleaseMemory notes, taking the lock, that c is closed and that its collectives are over.
 func (c *Comm) ReleaseMemory() {
 	if d := c.ranks.detach; d != nil {
 		d.mu.Lock()
@@ -120,11 +118,10 @@ func (d *detacher) held(rank world.Rank) bool {
 	return false
 }
 
-// giveUpMemory gives up the memory that a dead rank shares with this rank. It reports false, and
-// does nothing, if the job ends. From then on no transport reads or writes memory of the dead rank,
-// and every communicator that holds it is broken, including communicators opened later. Running
-// collectives through shared memory may still touch the dead rank's memory. giveUpMemory takes the
-// lock.
+// giveUpMemory gives up, under the lock that it takes, the memory that a dead rank shares with this
+// rank. It reports false, and does nothing, if the job ends. From then on no transport touches
+// memory of the dead rank, and every communicator that holds it is broken, including ones opened
+// later. Running collectives through shared memory may still touch that memory.
 func (k *Ranks) giveUpMemory(rank world.Rank) bool {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()

@@ -9,12 +9,11 @@ import (
 )
 
 // This file informs the ranks of a communicator that a member has closed it. (A rank that closes
-// its last communicator leaves the job, which transports report.) A rank that waits for long
-// sends Await, once, to the awaited members. A rank that closes the communicator sends Left to
-// the members that have sent Await, or whose frames show that they wait. So closing a
-// communicator in which no rank waits takes no message. Left arrives after all frames that its
-// sender has sent on the communicator. A rank whose communicator was revoked sends Revoke with
-// the reason instead: members that wait for this rank may not know of the revocation.
+// its last one leaves the job, which transports report.) A rank that waits for long sends Await,
+// once, to the awaited members. A rank that closes the communicator sends Left to the members that
+// have sent Await, or whose frames show that they wait: so closing takes no message where no rank
+// waits. Left arrives after all frames of its sender on the communicator. A rank whose communicator
+// was revoked sends Revoke with the reason instead: members that wait for it may not know of it.
 
 // The leavers of a communicator, by rank.
 type leavers struct {
@@ -79,8 +78,7 @@ func (c *Comm) Alone() bool {
 	return true
 }
 
-// awaited returns the members for which operations wait. The caller puts the list back into
-// c.waits.
+// awaited returns the members for which operations wait; the caller gives the list back to c.waits.
 func (c *Comm) awaited() (named []int, anyMember bool) {
 	named, c.waits = c.waits, nil // a frame that is sent meanwhile may lead here again
 	return c.ops.Awaited(named)
@@ -129,10 +127,9 @@ func (c *Comm) sendAwait(member int) {
 	}
 }
 
-// sendLeft sends Left to the members that wait for it. With its last communicator a rank leaves
-// the job: then its transports notify all peers. If c was revoked, all members with which this
-// rank has exchanged frames get the reason: a member without the reason may begin to wait after
-// this rank has left.
+// sendLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
+// job: then its transports notify all peers. If c was revoked, all members with which this rank has
+// exchanged frames get the reason: a member without it may begin to wait later.
 func (c *Comm) sendLeft() {
 	k := c.ranks
 	switch {

@@ -3,12 +3,10 @@ package liveness
 import "gompi/internal/world"
 
 // This file has the names of communicators. They let a rank that fails while a communicator is
-// created notify the members that have created it.
-//
-// All creating ranks send each other a number that each of them uses once: see Counter. The first
-// member's number makes the context id. The numbers of the other members make further names of
-// the same communicator. So a rank that has sent its number, and fails before the other numbers
-// arrive, can revoke a communicator without knowing its context id.
+// created notify the members that have created it. All creating ranks send each other a number that
+// each of them uses once: see Counter. The first member's number makes the context id, the others
+// make further names of the same communicator. So a rank that has sent its number, and fails before
+// the others arrive, can revoke a communicator without knowing its context id.
 
 // NextID returns a context id that no other communicator of the job has: the
 // world rank of the communicator's first member and a counter of that rank's.
@@ -29,9 +27,8 @@ func (k *Ranks) Counter() uint32 {
 	return k.next
 }
 
-// Withdraw notifies all ranks that this rank is not in the communicator for which it has sent
-// counter: the communicator breaks there because of v, which names this rank or another. Withdraw
-// takes the lock.
+// Withdraw, which takes the lock, notifies all ranks that this rank is not in the communicator for
+// which it has sent counter: it breaks there because of v, which names this rank or another.
 func (k *Ranks) Withdraw(counter uint32, v Reason) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()

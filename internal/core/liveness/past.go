@@ -2,16 +2,14 @@ package liveness
 
 import "gompi/internal/fifo"
 
-// A past is a rank's knowledge of communicators that it does not have: communicators closed here,
-// with the encoded reasons if they were revoked, and communicators revoked before they were
-// created here. Only the last ones of both kinds are kept.
+// A past is a rank's knowledge of communicators that it does not have: closed here, with the
+// encoded reasons if revoked, or revoked before they were created here. The last of both are kept.
 type past struct {
 	closed  recent[[]byte]
 	revoked recent[Reason]
 }
 
-// close notes that a communicator was closed here. why is the reason of its revocation, nil if
-// not revoked.
+// close notes that a communicator was closed here. why is the reason of a revocation, or nil.
 func (p *past) close(id uint64, why []byte) { p.closed.add(id, why) }
 
 // revoke notes that a communicator was revoked which does not exist here. It reports false if the
@@ -53,10 +51,9 @@ type recent[V any] struct {
 	order fifo.Queue[uint64]
 }
 
-// recentIDs is the number of ids in a recent. A frame that arrives after recentIDs more
-// communicators were closed would be kept for a communicator that is never created, which costs
-// some memory. If a communicator is created here that was revoked longer ago, the other members
-// send the revocation.
+// recentIDs is the number of ids in a recent. A frame after recentIDs more closed communicators
+// would be kept for one that is never created, which costs some memory. If one is created here that
+// was revoked longer ago, the other members send the revocation.
 const recentIDs = 4096
 
 func (s *recent[V]) add(id uint64, v V) {

@@ -100,8 +100,7 @@ func (k *Ranks) Ended(rank world.Rank) bool {
 	return f != nil && f.ended
 }
 
-// Died returns how the process of a peer that had left ended, nil if the launcher has reported
-// nothing.
+// Died returns how the process of a peer that had left ended, nil if the launcher has not reported.
 func (c *Comm) Died(p *peers.Peer) error {
 	if f := c.ranks.fates[p.Rank]; f != nil {
 		return f.died
@@ -172,9 +171,8 @@ func (k *Ranks) BreaksProtocol(rank world.Rank, err error) { k.lose(rank, err, f
 
 // Suspected reports whether err, the error of a transport with a rank, counts only after the
 // launcher had time to report why. A rank that left in good order may have left because a
-// communicator was revoked, of which this rank does not know yet: the launcher's news of the
-// revocation comes before its answer. Meanwhile operations that wait for the rank continue to
-// wait.
+// communicator was revoked, of which this rank does not know yet: the launcher's news of it comes
+// before its answer. Meanwhile operations that wait for the rank continue to wait.
 func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 	b := k.cfg.Boot
 	if b == nil || k.Lost(rank) != nil {
@@ -222,8 +220,7 @@ func (k *Ranks) Reason(rank world.Rank, err error) error {
 	return err
 }
 
-// Inquire asks the launcher about a rank that may have left before anything was sent to that
-// rank.
+// Inquire asks the launcher about a rank that may have left before anything was sent to that rank.
 func (k *Ranks) Inquire(rank world.Rank) {
 	if k.cfg.Boot != nil {
 		k.cfg.Boot.Inquire(rank) // if the launcher is gone, that is news, too

@@ -32,14 +32,12 @@ type closedError struct{}
 func (closedError) Error() string { return "communicator closed" }
 func (closedError) Unwrap() error { return net.ErrClosed }
 
-// A MismatchError names two calls that should have been equal. Rank made Call, Peer made
-// PeerCall, both as their Seq-th collective on the communicator; ranks are ranks of the
-// communicator.
+// A MismatchError names two calls that should have been equal: Rank made Call, Peer made PeerCall,
+// both as their Seq-th collective on the communicator, whose ranks these are.
 //
-// If the calls are equal, a block differs: in its length, given by the counts of a collective such
-// as alltoallv, or in its type. Rank expected Block where Peer sent PeerBlock. If the blocks are
-// equal, too, the two ranks called different collectives before the Seq-th, which are not
-// remembered.
+// If the calls are equal, a block differs: in its length, given by counts as of an alltoallv, or in
+// its type. Rank expected Block where Peer sent PeerBlock. If the blocks are equal, too, the two
+// ranks called different collectives before the Seq-th, which are not remembered.
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int

@@ -12,9 +12,8 @@ import (
 	"gompi/internal/seg"
 )
 
-// This file lets the living members of a communicator agree. The launcher decides, since only the
-// launcher knows which ranks live: a member votes, and receives the outcome when all have voted
-// or ended.
+// This file lets the living members of a communicator agree. The launcher decides, since it alone
+// knows which ranks live: a member votes, and gets the outcome when all have voted or ended.
 
 // A ballot is an agreement in which this rank has voted, and whose outcome it waits for.
 type ballot struct {

@@ -93,8 +93,7 @@ func (ch *Channel) Close() {
 	ch.copies.Wait()
 }
 
-// Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
-// goroutine starts a message any more.
+// Drain waits until none of ch's messages is under way, or ch is broken. No goroutine starts more.
 func (ch *Channel) Drain() {
 	e := ch.Engine
 	e.Progress.Lock()

@@ -32,9 +32,8 @@ type Collectives interface {
 	Unanswered(yield func(member int) bool)
 }
 
-// CollectiveEager is the largest message of a collective that is sent at once. The limit is
-// larger than DefaultEager, because the receives of collectives are nearly always posted, so that
-// the payload is read into place.
+// CollectiveEager is the largest message of a collective that is sent at once: larger than
+// DefaultEager, as collectives' receives are nearly always posted, and payload is read into place.
 const CollectiveEager = 256 << 10
 
 // Collectives returns the Channel's result of Config.Collectives.
@@ -54,9 +53,8 @@ func (ch *Channel) Hide() { ch.hidden = true }
 // Peer returns a member.
 func (ch *Channel) Peer(member int) *peers.Peer { return ch.Engine.Peers.Peer(ch.World(member)) }
 
-// TryProgress polls once for a goroutine that waits for a rank of the job, or for any if rank is
-// None, unless another goroutine polls or holds the lock. The result is why the Channel is
-// broken, nil if unbroken.
+// TryProgress polls once for a goroutine that waits for a rank, or for any if rank is None, unless
+// another goroutine polls or holds the lock. The result is why the Channel is broken, or nil.
 func (ch *Channel) TryProgress(rank world.Rank) error {
 	e := ch.Engine
 	if e.Progress.TryLock() {

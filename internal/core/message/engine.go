@@ -10,19 +10,17 @@
 //
 // # Point-to-point messages
 //
-// A message up to the eager limit is sent at once, envelope and payload in the same frame.
-// Without a posted receive, the receiver keeps the message as unexpected. Credit bounds the
-// memory for unexpected messages: a sender has at most 4 MiB of eager messages at a peer, less in
-// a large job. The peer returns credit as receives take messages, or as messages come, if it has
-// memory for more (unexpected.go).
+// A message up to the eager limit is sent at once, envelope and payload in the same frame. Without
+// a posted receive, the receiver keeps it as unexpected. Credit bounds the memory for these: a
+// sender has at most 4 MiB of eager messages at a peer, less in a large job. The peer returns
+// credit as receives take messages, or as messages come, if it has memory for more (unexpected.go).
 //
 // A message goes by rendezvous if it is longer than the eager limit, synchronous, or in device
 // memory, if credit has run out, or if the receiver reads it sooner in the sender's memory
 // (isRead). The sender sends a request to send (RTS) with the envelope only. When a receive has
-// matched, the receiver answers that the payload may come (CTS), and the sender sends the
-// payload. Where one side can read or write the other's buffer, it copies the payload itself.
-// Payloads in device memory are copied through pinned host memory, in a pipeline (package
-// payload).
+// matched, the receiver answers that the payload may come (CTS), and the sender sends it. Where one
+// side can read or write the other's buffer, it copies the payload itself. Payloads in device
+// memory are copied through pinned host memory, in a pipeline (package payload).
 //
 // # Progress and failure
 //
@@ -78,10 +76,8 @@ type Config struct {
 
 // An Engine carries the messages of a rank. Its methods may be called from any goroutine, except
 // the methods of transport.Sink and progress.Source, which its transports and its progress engine
-// call.
-//
-// Packages above call the methods of the exported parts where the Engine has nothing to add. The
-// methods' comments state which of them take the lock.
+// call. Packages above call the exported parts where the Engine has nothing to add. Comments of
+// methods state which of them take the lock.
 type Engine struct {
 	Mover    payload.Mover   // of the payloads
 	Live     liveness.Ranks  // which ranks and communicators there still are

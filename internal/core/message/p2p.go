@@ -12,8 +12,7 @@ import (
 // Any matches every source or tag.
 const Any = -1
 
-// This file has the calls and the sends; pairing.go has the continuation after a receive and a
-// message match.
+// This file has the calls and the sends; pairing.go goes on after a receive and a message match.
 
 // Send sends b and waits until b may be reused. If ctx has ended already, Send sends nothing.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
@@ -58,8 +57,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	return true
 }
 
-// fitsRoom reports whether b is scattered memory that fits the memory of roomFor, and so is packed
-// and unpacked without a Request.
+// fitsRoom reports whether b is scattered and fits the memory of roomFor, and so needs no Request.
 func fitsRoom(b mem.Buffer) bool { return b.IsScattered() && b.Size() <= roomBytes }
 
 const roomBytes = 2 << 10
@@ -67,8 +65,7 @@ const roomBytes = 2 << 10
 // roomFor returns memory for b's packed bytes, until the next call.
 func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.packed[:b.Size()]) }
 
-// eager reports whether a message to p may be sent eagerly: the message is short, there is
-// credit, and p does not read it sooner.
+// eager reports whether a message to p may be sent eagerly: short, with credit, not read sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 	e, size := ch.Engine, b.Size()
 	return size <= e.cfg.Eager && p.Credit.Covers(peers.Cost(size), e.room.Credit) &&

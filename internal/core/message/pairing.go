@@ -9,8 +9,7 @@ import (
 	"gompi/transport"
 )
 
-// This file pairs receives with messages, in either order, and then gets the payload into the
-// receive's buffer.
+// This file pairs receives with messages, in either order, and gets the payload into the buffer.
 
 // expect begins a receive: r gets an unexpected message or is posted.
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {

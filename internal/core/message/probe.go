@@ -10,9 +10,8 @@ import (
 	"gompi/internal/world"
 )
 
-// Probe looks for a message from src with tag and, if wait is true, waits for a message. With
-// take Probe removes the message, for Claim alone to receive. The result is empty, without an
-// error, if there is no message.
+// Probe looks for a message from src with tag and, if wait is true, waits for one. With take Probe
+// removes it, for Claim alone to receive. The result is empty, without an error, if there is none.
 func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Probed, Status, error) {
 	e := ch.Engine
 	if ctx.Err() != nil {

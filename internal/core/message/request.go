@@ -43,8 +43,7 @@ func (s Status) Count() int {
 
 // A Handle names an operation to the caller of Isend, Irecv or Expect: a Request, and its
 // generation, since the Request is reused after its outcome was taken. The zero Handle names an
-// operation that was complete at once. A Handle is two words, so that holding a Handle for each
-// message costs little.
+// operation that was complete at once. A Handle is two words: one for each message costs little.
 type Handle struct {
 	r   *Request
 	gen uint64
@@ -227,9 +226,8 @@ func (e *Engine) FreeRequest(r *Request) {
 	e.requests = append(e.requests, r)
 }
 
-// Wait waits until h is done and returns the outcome; only the first Wait gets the Status of a
-// success. over is false if ctx has ended earlier; then the error is its cause, and the operation
-// continues.
+// Wait waits until h is done and returns the outcome; only the first Wait gets a success's Status.
+// over is false if ctx has ended earlier; then the error is its cause, and the operation continues.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
 	e.Progress.Lock()
 	defer e.ExitPolling()
@@ -273,8 +271,7 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 	return failed, err
 }
 
-// AwaitAll waits until all n Handles are done, and leaves their outcomes to Wait. AwaitAll fails
-// only if ctx ends first.
+// AwaitAll waits for all n Handles, and leaves their outcomes to Wait. It fails only if ctx ends.
 func (e *Engine) AwaitAll(ctx context.Context, n int, at func(i int) Handle) error {
 	e.Progress.Lock()
 	defer e.ExitPolling()
@@ -308,8 +305,7 @@ func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Han
 	return err
 }
 
-// WaitAny waits until any of n Handles is done, and returns its number. A Handle without a Request
-// counts as done.
+// WaitAny waits for any of n Handles, and returns its number. One without a Request counts as done.
 func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
 	e.Progress.Lock()
 	defer e.Progress.Unlock()
@@ -365,8 +361,7 @@ func (r *Request) unwatch(w *waiter) {
 	}
 }
 
-// forget removes w from the waiters for the Requests of n Handles, as far as they
-// are under way.
+// forget removes w from the waiters for the Requests of n Handles, as far as they are under way.
 func (w *waiter) forget(n int, at func(i int) Handle) {
 	for i := range n {
 		if r := at(i).live(); r != nil {
@@ -375,9 +370,8 @@ func (w *waiter) forget(n int, at func(i int) Handle) {
 	}
 }
 
-// Expect returns a Handle that Complete ends: the Handle stands for work done by a goroutine
-// rather than for a message. If the work serves a message, via names the message, and Cancel
-// withdraws it.
+// Expect returns a Handle that Complete ends: the Handle stands for work done by a goroutine rather
+// than for a message. If the work serves a message, via names the message, and Cancel withdraws it.
 func (e *Engine) Expect(via Handle) Handle {
 	e.Progress.Lock()
 	defer e.Progress.Unlock()

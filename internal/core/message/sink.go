@@ -11,8 +11,7 @@ import (
 	"gompi/transport"
 )
 
-// This file handles the frames that transports deliver. All of it runs inside a transport's
-// Poll or Close, with the lock held.
+// This file handles the frames that transports deliver, inside their Poll or Close, with the lock.
 
 var (
 	_ transport.Sink      = (*Engine)(nil)
@@ -130,8 +129,7 @@ func (e *Engine) Wants(from world.Rank) bool {
 	return src >= 0 && ch.q.Awaits(src)
 }
 
-// unasked bounds the payload of a frame that may arrive without a posted receive. Senders within
-// their credit never exceed the bound.
+// unasked bounds a frame's payload without a posted receive. Senders within credit never exceed it.
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
@@ -242,8 +240,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-// cleared handles a CTS frame, which asks for the payload of a message, or for more of the
-// payload.
+// cleared handles a CTS frame, which asks for the payload of a message, or for more of the payload.
 func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 	r, _ := e.tokens.Get(h.A)
 	if r == nil || r.Stage != payload.Announced || r.Peer != p {

@@ -10,10 +10,9 @@ import (
 	"gompi/transport"
 )
 
-// This file keeps messages without a receive. Programs count on sends of short messages without a
-// receive. As long as there is memory for more, the credit for an eager message is returned on
-// arrival, and a message that its sender announces for want of credit is fetched at once. Then
-// the sender waits until its messages are received.
+// This file keeps messages without a receive. Programs count on sends of short messages without
+// one. As long as there is memory for more, an eager message's credit is returned on arrival, and a
+// message announced for want of credit is fetched at once. Then senders wait for their receives.
 
 // A Kept message is a message that has arrived, at least in part, without a receive.
 type Kept struct {
@@ -96,8 +95,7 @@ func (e *Engine) KeepPaid(m *Kept) bool {
 	return m.Paid
 }
 
-// keepOffered fetches a short message that no receive has matched, or notifies its sender that
-// there is no memory.
+// keepOffered fetches a short message without a receive, or tells its sender that memory is out.
 func (ch *Channel) keepOffered(m *Kept) {
 	e := ch.Engine
 	if e.room.Has(m.Peer, m.Size) {

@@ -12,8 +12,7 @@ import (
 	"gompi/internal/world"
 )
 
-// This file has the waits of goroutines, and the polling. Package progress decides which
-// goroutine polls, and which sleep.
+// This file has the waits of goroutines, and the polling; package progress decides who polls.
 
 // A waiter is a goroutine's wait for one or several requests, or for a message.
 type waiter struct {

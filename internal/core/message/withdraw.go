@@ -15,12 +15,11 @@ import (
 
 // This file ends operations whose context has ended. A message that no receive has matched is
 // withdrawn, at either end, and nothing breaks. A message that has matched still moves, as a
-// receive of MPI that has matched cannot be cancelled (MPI-4.1 section 3.8.4).
-//
-// A sender cannot know whether its RTS has matched, and the receiver may read the payload in
-// place. So the sender sends a Withdraw frame and keeps its buffer: the receiver answers with
-// Withdrawn if the message is still unexpected. Frames keep their order, so the RTS has arrived
-// by then. If the RTS has matched, the answer is the CTS or Done of the receive.
+// receive of MPI that has matched cannot be cancelled (MPI-4.1 section 3.8.4). A sender cannot know
+// whether its RTS has matched, and the receiver may read the payload in place. So the sender sends
+// a Withdraw frame and keeps its buffer: the receiver answers with Withdrawn if the message is
+// still unexpected. Frames keep their order, so the RTS has arrived by then. If it has matched, the
+// answer is the CTS or Done of the receive.
 
 // patience is the time that a matched message may make no progress after its context has ended.
 // slowest is the least rate, in bytes a second, of a copy that shows no progress until its end.

@@ -112,8 +112,7 @@ func (cs Cards) OneClock() bool {
 		func(c Card) bool { return c.Clock != cs[0].Clock })
 }
 
-// Agreed returns rank 0's rules, completed by the Cards of all ranks. The result is equal on all
-// ranks.
+// Agreed returns rank 0's rules, completed by the Cards of all ranks, the same on all ranks.
 func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 	t, err := path.Decode(cs[0].Rules)
 	if err != nil {
@@ -154,9 +153,8 @@ func (p *pool) load() int {
 	return (p.ranks + cpus - 1) / max(cpus, 1)
 }
 
-// Loads returns, for each node, the number of ranks per processor that its ranks may use, rounded
-// up. Nodes may be containers of the same machine: their ranks share its processors. A quota
-// applies to a single node.
+// Loads returns the ranks per processor that each node's ranks may use, rounded up. Nodes may be
+// containers of a machine: their ranks share its processors. A quota applies to a single node.
 func (cs Cards) Loads(info *boot.Info) []int {
 	nodes := make([]pool, max(info.Nodes, 1))
 	machines := map[string]*pool{}

@@ -9,8 +9,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A loadMonitor finds out, while the job runs, whether the ranks of this host have a processor
-// each.
+// A loadMonitor finds out, as the job runs, whether this host's ranks have a processor each.
 type loadMonitor struct {
 	cards    Cards // of Init
 	own      Card  // of this rank, then
@@ -25,8 +24,7 @@ func (cs Cards) Monitor(info *boot.Info, own Card) func() bool {
 	return loadMonitor{cs, own, info, "/", affinity}.notOversubscribed
 }
 
-// NewCard returns a Card with this rank's processors. In jobs on several nodes the Card also has
-// the machine.
+// NewCard returns a Card with this rank's processors and, in jobs on several nodes, the machine.
 func NewCard(nodes int) Card {
 	c := Card{CPUs: affinity(), Quota: machine.WholeCPUs("/"), Clock: clock()}
 	if nodes > 1 {
@@ -35,10 +33,9 @@ func NewCard(nodes int) Card {
 	return c
 }
 
-// notOversubscribed reports whether the ranks of this host have a processor each. A rank sees only
-// its own processors and quota. After a change, the rank assumes the same change for every rank of
-// the host with equal values in Init, since a change of a control group or of affinities mostly
-// affects the whole job. Algorithms stay as agreed in Init.
+// notOversubscribed reports whether this host's ranks have a processor each. A rank sees only its
+// own processors and quota, and takes a change for one of every rank of the host with equal values
+// in Init: control groups and affinities mostly change for a whole job. Algorithms stay as agreed.
 func (o loadMonitor) notOversubscribed() bool {
 	then := o.own
 	now := Card{CPUs: o.affinity(), Quota: machine.WholeCPUs(o.root)}

@@ -19,11 +19,10 @@ type collective struct {
 }
 
 // A rule specifies which algorithm to take for which calls. The built-in rules come from the
-// simulated machines of comm/sim, hosts with one rank each ("network") and with eight
-// ("cluster"), on which a test keeps every choice within a third of the best. Each comment names
-// a cell of these machines: the microseconds of the rule's algorithm, and of the choice without
-// the rule. Where ranks share processors ("oversubscribed") the fewest messages are best: each
-// wakes a rank.
+// simulated machines of comm/sim, hosts with one rank each ("network") and with eight ("cluster"),
+// on which a test keeps every choice within a third of the best. Each comment names a cell: the
+// microseconds of the rule's algorithm, and of the choice without the rule. Where ranks share
+// processors ("oversubscribed") the fewest messages are best: each wakes a rank.
 type rule struct {
 	from, to       int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
 	ranks          int   // at least
@@ -32,9 +31,8 @@ type rule struct {
 	alg            Algorithm
 }
 
-// catalogue lists all algorithms over messages and the rules that choose among them. The last
-// rule that fits a call decides. The first algorithm of each collective works in every case, and is
-// taken where no rule fits.
+// catalogue lists all algorithms over messages and the rules that choose among them. The last rule
+// that fits a call decides; where none fits, the first algorithm, which works in every case.
 var catalogue = [...]collective{
 	{
 		kind: calls.Barrier,
@@ -56,8 +54,7 @@ var catalogue = [...]collective{
 		},
 		rules: []rule{
 			{ranks: 3, from: 128 << 10, alg: ScatterAllgather}, // network, 8 ranks, 128 KiB: 198 us, 266
-			// network, 4 ranks, 512 KiB: 344 us, 520; measured, 8 hosts of 100 Mbit/s, 256 KiB: 49
-			// ms, 79
+			// measured, 8 hosts of 100 Mbit/s, 256 KiB: 49 ms, 79
 			{ranks: 3, from: 256 << 10, alg: Chain},
 			{ranks: 12, from: 128 << 10, alg: ScatterAllgather},  // network, 16 ranks, 256 KiB: 416 us, 555
 			{ranks: 12, from: 1 << 20, alg: Chain},               // network, 16 ranks, 4 MiB: 2479 us, 3712
@@ -101,8 +98,7 @@ var catalogue = [...]collective{
 			{ranks: 3, from: 64 << 10, alg: Halving},    // network, 8 ranks, 64 KiB: 146 us, 178
 			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 194 us, 356
 			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 834 us, 1334
-			// oversubscribed, 16 ranks, 8 B: 260 us, 512; measured over TCP, on two processors,
-			// of 8 and 16 ranks: 61 us, 187; 199, 299
+			// measured over TCP, on two processors, of 8 ranks: 61 us, 187
 			{oversubscribed: true, ranks: 3, to: 32 << 10, alg: Binomial},
 		},
 	},
@@ -194,6 +190,5 @@ func Methods(k calls.Kind) []Method {
 	return nil
 }
 
-// serves reports whether the method serves calls; ordered means calls whose operands keep an
-// order.
+// serves reports whether the method serves calls; ordered means calls whose operands keep an order.
 func (m *Method) serves(ordered bool) bool { return m.Ordered || !ordered }

@@ -26,8 +26,7 @@ func (s *Selector) operandsOf(o *call.Call) operands {
 	return function
 }
 
-// isWide reports whether a step of a single element of each block is too long for a bounce
-// buffer.
+// isWide reports whether a step of a single element of each block is too long for a bounce buffer.
 func (s *Selector) isWide(o *call.Call) bool {
 	step := o.ElemSize()
 	if o.Kind.Splits() {
@@ -143,11 +142,10 @@ func (s *Selector) copied(k calls.Kind, bytes int) *Path {
 	return p
 }
 
-// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone.
-// Shares win if several ranks have a processor each (8 ranks on 16 processors of an Intel Xeon, a
-// reduce by the root alone, and an allreduce, which does more than a reduce in shares, us: 64 KiB
-// 33 and 25, 256 KiB 144 and 70, 1 MiB 530 and 272), and lose on shared processors (4 ranks on two
-// processors, by the root alone and in shares: 64 KiB 17 and 20, 1 MiB 260 and 283).
+// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone:
+// faster if several ranks have a processor each (8 ranks on 16 processors of an Intel Xeon, 256
+// KiB: the root alone 144 us, an allreduce, which does more, 70), slower on shared processors (4
+// ranks on two, 1 MiB: 260 and 283).
 func (s *Selector) sharesReduce(bytes int) bool {
 	return s.Ranks >= 4 && !s.rules.Oversubscribed && bytes >= s.rules.threshold(shmLargeFrom)
 }
@@ -157,9 +155,8 @@ func (s *Selector) sharesReduce(bytes int) bool {
 func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
 
 // largeChunk is the largest chunk of a long vector that the large buffer allows: each copy is slow
-// at first, until the processor prefetches. Where ranks share a processor, each step costs a
-// context switch, so they use the largest chunk at any length (np=8 on two processors, alltoall of
-// 1 MiB: 8.4 ms in chunks of 32 KiB).
+// at first, until the processor prefetches. Ranks that share a processor use it at any length: a
+// step costs a context switch (np=8 on two, alltoall of 1 MiB: 8.4 ms in chunks of 32 KiB).
 func (s *Selector) largeChunk() Chunk {
 	most := s.LargeBuffer / largeParts
 	if s.rules.Oversubscribed {
@@ -172,11 +169,10 @@ func (s *Selector) largeChunk() Chunk {
 	return Chunk{Parts: parts, Least: 2 * s.rules.threshold(shmChunk), Most: most, Large: true}
 }
 
-// hier returns the hierarchical Path, nil if the collective goes by messages. By messages go
-// collectives with LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and
-// 41 us, exscan of 8 bytes 25 and 28); reductions that keep an order, since a host combines its
-// operands in one pass; and, where hosts have different numbers of ranks, collectives with an
-// equal block for each rank.
+// hier returns the hierarchical Path, nil for messages: for collectives with LocalCounts; scans
+// (2x2, scan of 16 KiB by messages and hierarchical: 29 and 41 us); reductions that keep an order,
+// since a host combines its operands in one pass; and, where hosts have different numbers of ranks,
+// collectives with an equal block for each rank.
 func (s *Selector) hier(k calls.Kind, custom, allocated bool, n int) *Path {
 	ordered := s.rules.keepsOrder(k, custom)
 	short := n < s.rules.threshold(hierBlocksFrom)
@@ -244,17 +240,15 @@ func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
 
 // sharesVector reports whether all ranks carry shares of an allreduce of n bytes: earlier where
 // each of at least four ranks to a host has a processor. Two to a host gain little (2x2 at 1
-// Gbit/s, allreduce of 32 KiB by the leader and in shares: 219 and 258 us; cluster of comm/sim,
-// 2x2: 35.6 and 30.4).
+// Gbit/s, allreduce of 32 KiB by the leader and in shares: 219 and 258 us).
 func (s *Selector) sharesVector(n int) bool {
 	return n >= s.rules.threshold(hierVectorFrom) || s.manyToHosts() && n >= s.rules.threshold(hierSharesFrom)
 }
 
 // sharesBlocks reports whether all ranks carry shares of an allgather or reduce-scatter with blocks
 // of n bytes in all. Inside hosts there is a step for each host's blocks, so each host needs a
-// quarter of that many bytes (cluster of comm/sim, eight ranks to a host, allgather in shares
-// beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09, .93 and .81; 64 hosts 1.26, 1.12 and
-// .87).
+// quarter of that many bytes (cluster of comm/sim, eight ranks to a host, allgather of 4 KiB of
+// each in shares beside leaders: 16 hosts .93, 64 hosts 1.12).
 func (s *Selector) sharesBlocks(n int) bool {
 	return n >= s.rules.threshold(hierBlocksFrom) ||
 		s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
@@ -265,8 +259,7 @@ func (s *Selector) manyToHosts() bool {
 	return s.Even && s.Ranks >= 4*s.rules.Hosts && !s.rules.Oversubscribed
 }
 
-// leaders returns the algorithm in which one rank of each host exchanges messages, or each its
-// share.
+// leaders returns the algorithm by which one rank of each host exchanges messages, or each a share.
 func leaders(one bool) Algorithm {
 	if one {
 		return Leader

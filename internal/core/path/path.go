@@ -3,17 +3,16 @@
 // and reads no clock. All thresholds between Paths are here.
 //
 // Each communicator has a Selector, made from facts that all its ranks know alike: which of them
-// share a host, whether ranks outnumber processors, and the user's tuning. For(call) returns the
-// Path of a call. Ranks whose calls are equal get equal Paths, without a message.
+// share a host, whether ranks outnumber processors, and the user's tuning. Ranks whose calls are
+// equal get equal Paths, without a message. Some facts only the rank itself knows, such as where
+// its buffers lie. A Path that depends on such a fact names the Question that the ranks ask each
+// other, and the Path Otherwise that they take if a rank answers no. Package exec asks about
+// devices, and Resolve applies the answers. Packages shmcoll (questions.go) and hier ask the other
+// Questions. None of them chooses.
 //
-// Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on
-// such a fact names the Question that the ranks ask each other, and the Path Otherwise that they
-// take if a rank answers no. Package exec asks about devices, and Resolve applies the answers.
-// Packages shmcoll (questions.go) and hier ask the other Questions. None of them chooses.
-//
-// To find why a call of 64 KiB on two hosts takes its Path, read in this order: For looks up a
-// row; choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements
-// behind them; testdata/paths.golden shows the result for some topologies.
+// To find why a call takes its Path, read in this order: For looks up a row; choose, in choose.go,
+// makes the row; thresholds.go has the lengths and the measurements behind them;
+// testdata/paths.golden shows the result for some topologies.
 package path
 
 import (
@@ -36,8 +35,7 @@ var viaNames = [...]string{"messages", "shm", "hier", "nccl", "staged"}
 
 func (v Via) String() string { return viaNames[v] }
 
-// An Algorithm is an algorithm of some Via. Over messages a name may mean a different algorithm
-// for each collective.
+// An Algorithm is one of some Via. Over messages a name may mean another one for each collective.
 type Algorithm uint8
 
 // Algorithms over messages are described in catalogue.go.

@@ -18,8 +18,7 @@ type Rules struct {
 	Deterministic bool
 	// Oversubscribed means that ranks outnumber processors on some host.
 	Oversubscribed bool
-	// Hosts is the number of hosts that the ranks run on; 0 means 1. Ranks of a host are taken to
-	// be neighbours.
+	// Hosts is the number of hosts; 0 means 1. Ranks of a host are taken to be neighbours.
 	Hosts int
 
 	// Ignored has the names that Tune has read and that have no effect any more.

@@ -61,8 +61,7 @@ func New(t Topology, r *Rules) *Selector {
 	return s // creation of communicators and memory exchanges a few words
 }
 
-// For returns the Path of a call from a row. Only the first call of a collective makes the row,
-// and allocates memory.
+// For returns a call's Path from a row, which a collective's first call makes, allocating memory.
 func (s *Selector) For(o *call.Call) *Path {
 	allocated, x := 0, s.operandsOf(o)
 	if s.allocated > 0 {
@@ -79,9 +78,8 @@ func (s *Selector) For(o *call.Call) *Path {
 	return c.path
 }
 
-// InOneStep returns the largest length in bytes, at most most, up to which all calls of a
-// collective by a built-in operator take a single step through shared memory, without a choice or a
-// gate; -1 if there is none.
+// InOneStep returns the largest length, at most most bytes, up to which all calls of a collective
+// by a built-in operator take one step through shared memory, without a choice or a gate; else -1.
 func (s *Selector) InOneStep(k calls.Kind, most int) int {
 	if gated, _ := s.Gates(); gated && k == calls.Barrier {
 		return -1
@@ -147,15 +145,13 @@ func (s *Selector) nonTemporalFrom() int {
 // fewer. All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// kernelBelow is the length of a rank's data below which collectives begin with the kernel's
-// copies: longer vectors exceed the caches, which only the stores through shared memory bypass
-// (np=2 near on an Intel Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and
-// 1.30, scatter 1.7 and 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and
-// 12).
+// kernelBelow is the bytes of a rank below which collectives begin with the kernel's copies: longer
+// vectors exceed the caches, which only stores through shared memory bypass (np=2 near on an Intel
+// Xeon, by the kernel and through shared memory: alltoall of 16 MiB 2.9 and 3.5 ms, allgather of 64
+// MiB 23 and 12).
 const kernelBelow = 48 << 20
 
-// kernel returns the KernelCopy of collectives with this many bytes of Payload, where the kernel
-// can copy from rank to rank.
+// kernel returns the KernelCopy of collectives with this Payload, where the kernel can copy.
 func (s *Selector) kernel(bytes int) KernelCopy {
 	from, below := s.rules.Reads()
 	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}

@@ -164,8 +164,7 @@ func formatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + [...]string{"", "k", "m", "g"}[i]
 }
 
-// String returns the tuning in the form that Tune reads, a line for each collective and
-// threshold.
+// String returns the tuning in the form that Tune reads, a line for each collective and threshold.
 func (r *Rules) String() string {
 	var b strings.Builder
 	for i, rules := range r.tuned {

@@ -10,8 +10,7 @@ const (
 	// packChunk is the number of bytes packed and sent at a time, with two such chunks under way.
 	// In shared memory a chunk is shorter: a frame of a single record is unpacked from the ring.
 	packChunk, packChunkInline = 64 << 10, 12 << 10
-	// arriveChunk is the number of bytes received before a reduction, unpackChunk before an
-	// unpacking.
+	// arriveChunk is the bytes received before a reduction, unpackChunk before an unpacking.
 	arriveChunk, unpackChunk = 128 << 10, 16 << 10
 )
 

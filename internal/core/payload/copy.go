@@ -6,16 +6,12 @@ import (
 	"gompi/transport"
 )
 
-// Payload in the memory of devices.
-//
-// Transports carry host memory, and the polling goroutine must not wait for a device. So the
-// payload goes in chunks through pinned host memory: a message has a few such chunks, and a
-// goroutine copies between them and the device while others are sent or received. The peer sees
-// no difference.
-//
-// A receiver asks for as many bytes as its chunks hold, and for more whenever a chunk is stored.
-// So every byte that arrives has its place, a slow device delays only the sender of that message,
-// and pinned memory is bounded.
+// Payload in the memory of devices. Transports carry host memory, and the polling goroutine must
+// not wait for a device. So the payload goes in chunks through pinned host memory: a message has a
+// few such chunks, and a goroutine copies between them and the device while others are sent or
+// received. The peer sees no difference. A receiver asks for as many bytes as its chunks hold, and
+// for more whenever a chunk is stored. So every byte that arrives has its place, a slow device
+// delays only the sender of that message, and pinned memory is bounded.
 
 const (
 	// StagingChunk is the bytes of a chunk, and of the longest message that is copied at once.
@@ -28,10 +24,9 @@ const (
 	maxStagingChunks = 64
 )
 
-// A Copy moves a message from a device to the transport, or back. Chunk i of the payload is in
-// slot i modulo the number of slots. The lock guards the fields, but not the content of the
-// slots. A send's slot belongs to the goroutine until the chunk is loaded, a receive's slot from
-// the chunk's arrival.
+// A Copy moves a message from a device to the transport, or back. Chunk i of the payload is in slot
+// i modulo the number of slots. The lock guards the fields, but not the slots' content: a send's
+// slot is the goroutine's until the chunk is loaded, a receive's from the chunk's arrival.
 type Copy struct {
 	m       *Move
 	device  mem.Buffer
@@ -51,8 +46,7 @@ type Copy struct {
 	over    bool            // the message has ended
 }
 
-// ToDevice reports whether some of n bytes of a message go to memory that the processor cannot
-// access.
+// ToDevice reports whether some of n bytes of a message go to memory the processor cannot access.
 func (m *Move) ToDevice(n int) bool { return m.Buf.OnDevice() && n > 0 && m.Buf.Size() > 0 }
 
 // load begins to copy the payload from the device.
@@ -179,8 +173,7 @@ func (c *Copy) next() (copy func() error, ok bool) {
 // hasLoaded reports whether the first n bytes of a send have been copied from the device.
 func (c *Copy) hasLoaded(n int) bool { return c.copied*c.chunk >= min(n, c.total) }
 
-// advance sends the chunks that are loaded and asked for or, at the receiver, asks for a chunk for
-// each free slot.
+// advance sends loaded chunks that are asked for or, receiving, asks for a chunk per free slot.
 func (c *Copy) advance() {
 	if c.sends {
 		c.push()
@@ -364,8 +357,7 @@ func (m *Move) loaded() {
 	}
 }
 
-// copied ends the Copy: all is sent or stored, or the Copy was stopped, or the device has failed
-// with err.
+// copied ends the Copy: all is sent or stored, it was stopped, or the device has failed with err.
 func (m *Move) copied(err error) {
 	eager := m.copy.early != nil
 	if m.copy = nil; err != nil {

@@ -22,8 +22,7 @@ type Direct struct {
 	dangling   []danglingWrite
 }
 
-// A danglingWrite is a buffer that was given up while a peer may have been writing to it, and
-// that the peer may still be writing to.
+// A danglingWrite is a given-up buffer that a peer may have been writing to, and still may be.
 type danglingWrite struct {
 	peer  world.Rank
 	b     mem.Buffer
@@ -138,18 +137,17 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 	d.dangling = slices.DeleteFunc(d.dangling, func(w danglingWrite) bool { return w.peer == peer && w.flush <= flush })
 }
 
-// The payload of an announced message need not travel in frames if one side can reach the memory
-// of the other. If the receiver can read the sender's buffer, an RTS carries the buffer's place,
-// the receiver copies from there and answers Done. Else, if the sender can write to the
-// receiver's buffer, a CTS carries the place of that buffer, the sender copies to it and sends
-// Done. That takes a single copy, and no more frames than Data does. Data frames serve buffers
-// that neither side reaches, and messages longer than the receiver's buffer. A message short
-// enough to be eager is sent eagerly from such memory too, unless the receiver reads it sooner:
-// its sender need not wait for the receive, and programs count on that.
-//
-// A side that gives up a message whose place was sent recalls all its places. A rank that copies
-// from or to such a place then learns that the copy is void. If its own message was given up, an
-// error is on its way. If another message was, its own goes in Data frames.
+// The payload of an announced message need not travel in frames if one side can reach the memory of
+// the other. If the receiver can read the sender's buffer, an RTS carries the buffer's place, the
+// receiver copies from there and answers Done. Else, if the sender can write to the receiver's
+// buffer, a CTS carries the place of that buffer, the sender copies to it and sends Done. That
+// takes a single copy, and no more frames than Data does. Data frames serve buffers that neither
+// side reaches, and messages longer than the receiver's buffer. A message short enough to be eager
+// is sent eagerly from such memory too, unless the receiver reads it sooner: its sender need not
+// wait for the receive, and programs count on that. A side that gives up a message whose place was
+// sent recalls all its places. A rank that copies from or to such a place then learns that the copy
+// is void. If its own message was given up, an error is on its way. If another message was, its own
+// goes in Data frames.
 
 // expose returns the place of m's buffer, 0 if none, and notes that the peer may know the place:
 // the caller sends it, or a transport that copies from the peer may send it to ask for help.
@@ -212,10 +210,9 @@ func (m *Move) MayBeReached(p *peers.Peer) bool {
 	return m.exposed && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
 }
 
-// Recall takes back the place of m's buffer, if the peer may know it. If the peer may be writing
-// to the buffer, or helping to, a Flush asks for an answer after the last write. A lost peer
-// whose process lives may continue to write, and cannot be asked. ended states that the process
-// does not live.
+// Recall takes back the place of m's buffer, if the peer may know it. If the peer may be writing to
+// it, or helping to, a Flush asks for an answer after the last write. A lost peer whose process
+// lives may continue to write, and cannot be asked: ended states that the process does not live.
 func (m *Move) Recall(ended bool) {
 	if !m.exposed {
 		return

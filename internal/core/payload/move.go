@@ -101,8 +101,7 @@ func (m *Move) end(err error) bool {
 	return true
 }
 
-// GiveUp releases m's memory from the transport and the peer. ended states that the peer's
-// process has ended.
+// GiveUp releases m's memory from the transport and the peer. ended: the peer's process has ended.
 func (m *Move) GiveUp(ended bool) {
 	if m.Peer == nil {
 		return
@@ -137,8 +136,7 @@ func (m *Move) Moved() int { return m.asked + m.got }
 // Await has m end with the next Sent for its token.
 func (m *Move) Await(p *peers.Peer) { m.Stage, m.Peer, m.due = Leaving, p, 1 }
 
-// Give sends b, of m's payload, in a frame with h, and reports whether b may be reused; if not,
-// the transport's Sent follows.
+// Give sends b, of m's payload, with h, and reports whether b may be reused; if not, Sent follows.
 func (m *Move) Give(h *transport.Header, b mem.Buffer) bool {
 	if m.Peer.Post(h, b, m.Token) {
 		return true
@@ -192,9 +190,8 @@ func (m *Move) supply() (done bool) {
 // left reports whether all of a send has left.
 func (m *Move) left() bool { return m.Stage == Leaving && m.due == 0 && m.copy == nil }
 
-// Sent handles that a transport has released memory of m. done reports that the whole message has
-// moved. lost, if not nil, is why the peer cannot be reached: then the caller decides the fate of
-// m.
+// Sent handles that a transport has released memory of m. done reports that all of m has moved.
+// lost, if not nil, is why the peer cannot be reached: then the caller decides the fate of m.
 func (m *Move) Sent(err error) (done bool, lost error) {
 	switch {
 	case m.Stage == Fetching || m.Stage == Storing:
@@ -312,8 +309,7 @@ func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 	return m.window(), false, nil
 }
 
-// window returns the memory for the next bytes of the message, and moves no mark: an empty window
-// means that the rest does not fit.
+// window returns the memory for the next bytes, and moves no mark. Empty: the rest does not fit.
 func (m *Move) window() mem.Buffer {
 	end := min(m.until, m.Buf.Size())
 	if c := m.chunks[0]; c != nil {

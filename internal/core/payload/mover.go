@@ -1,12 +1,11 @@
-// Package payload moves the bytes of messages once two ranks have agreed to exchange them,
-// without knowledge of matching and credit. A Move is the payload of a message at either of its
-// ends, from its announcement or arrival until it has left or is stored.
-//
-// An eager payload is sent with its envelope, and stored in the matching receive. An announced
-// payload waits at the sender until the receiver asks for it with a CTS frame, and then goes in
-// Data frames. Where one side can reach the memory of the other, it copies the payload itself
-// (direct.go), if that is the faster way (ways.go). A Copy takes payload between a device and the
-// transport (copy.go). A receive can combine the payload with other operands (combine.go).
+// Package payload moves the bytes of messages once two ranks have agreed to exchange them, without
+// knowledge of matching and credit. A Move is the payload of a message at either of its ends, from
+// its announcement or arrival until it has left or is stored. An eager payload is sent with its
+// envelope, and stored in the matching receive. An announced payload waits at the sender until the
+// receiver asks for it with a CTS frame, and then goes in Data frames. Where one side can reach the
+// memory of the other, it copies the payload itself (direct.go), if that is faster (ways.go). A
+// Copy takes payload between a device and the transport (copy.go). A receive can combine the
+// payload with other operands (combine.go).
 package payload
 
 import "gompi/internal/mem"

@@ -1,8 +1,7 @@
 package payload
 
 // Tokens maps tokens, which transports and peers hold, to operations (R) and kept messages (M). A
-// token is an index and a generation, so that a stale or invented token is recognised. Token 0 is
-// none.
+// token is an index and a generation, so that a stale or invented one is recognised; 0 is none.
 type Tokens[R, M any] struct {
 	list []named[R, M]
 	free []uint32

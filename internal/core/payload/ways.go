@@ -8,9 +8,8 @@ import (
 )
 
 // A choice is a receiver's choice for long messages from a peer of its host, between ordinary
-// memory. The receiver copies such a message through the kernel from the sender's memory, or asks
-// for the message in frames. The sender names the place, and the receiver chooses. Only messages
-// without an earlier pending message are timed, from the receiver's request until all has arrived.
+// memory: to copy through the kernel from the place that the sender names, or to ask for frames.
+// Only messages without an earlier pending one are timed, from the receiver's request to the end.
 type choice struct {
 	choosers [64]ways.Chooser // by the length as a power of two
 	open     int              // messages under way that have the choice
@@ -36,8 +35,7 @@ const (
 )
 
 // Lengths define which messages inside a host the receiver may read from the sender's ordinary
-// memory, unless they are eager: messages of From to Below-1 bytes at first, and messages of
-// TriesFrom bytes and more if that is faster.
+// memory, unless eager: of From to Below-1 bytes at first, of TriesFrom bytes and more if faster.
 type Lengths struct{ From, Below, TriesFrom int }
 
 // Has reports whether messages of n bytes are read at first.

@@ -18,10 +18,9 @@ type placed struct {
 }
 
 // InBackground returns a context for goroutines that no thread of the program has called. Its
-// collectives spin only while another goroutine has just begun to wait: otherwise they leave the
-// processors to threads that compute meanwhile. Its waits call no function of the program. Only the
-// outermost context counts, so the test for it costs a blocking collective a nanosecond. Go
-// programs have nonblocking collectives; this is for C.
+// collectives spin only while another goroutine has just begun to wait, and else leave processors
+// to threads that compute. Its waits call no function of the program. Only the outermost context
+// counts: the test costs a blocking collective 1 ns. It is for C: Go has nonblocking collectives.
 func InBackground(ctx context.Context) context.Context { return placed{ctx, Place{Background: true}} }
 
 // Within returns a context for the collectives that a call consists of: errors and reports name the

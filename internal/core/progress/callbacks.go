@@ -2,12 +2,11 @@ package progress
 
 import "slices"
 
-// Functions of a program in C, such as the operators of reductions, run on threads of the
-// program, while these are in calls of gompi: the program may have a single thread, which
-// computes meanwhile, or keep state per thread. An operation in the background hands such a
-// function over, and waits. A goroutine called by a thread of the program runs the function: in
-// any Await, or in a test. So a rank that waits in an operation does not make another of its
-// operations wait in vain.
+// Functions of a program in C, such as the operators of reductions, run on threads of the program,
+// while these are in calls of gompi: the program may have a single thread, which computes
+// meanwhile, or keep state per thread. An operation in the background hands such a function over,
+// and waits. A goroutine called by a thread of the program runs the function: in any Await, or in a
+// test. So a wait in an operation does not make another of the rank's operations wait in vain.
 
 // A callback is a function of the program that a background operation hands over to be called.
 type callback struct {

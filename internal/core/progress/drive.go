@@ -62,19 +62,17 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	return context.Cause(ctx)
 }
 
-// mayTake reports whether w has the drive, or takes it. After waiting for long in the foreground,
-// w takes the drive from no other: the Parker has woken w in the driver's place, or a timer has.
-// In the background, where collectives wait as long as a slow link needs, w takes the drive from
-// a parked driver: w runs already, and the driver would first have to get a processor
-// (gompi-bench ddp -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 %
-// hidden without, 78 with; medians of five and four runs).
+// mayTake reports whether w has the drive, or takes it. After waiting for long in the foreground, w
+// takes the drive from no other: the Parker has woken w in the driver's place, or a timer has. In
+// the background, where collectives wait as long as a slow link needs, w takes the drive from a
+// parked driver: w runs already, and the driver would first have to get a processor (gompi-bench
+// ddp -bucket 4M -busy 1700ms deep, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with).
 func (p *Engine) mayTake(w *Waiter) bool {
 	d := p.driver
 	return d == w || d == nil || d.parked && (w.Background || !w.waitsLong()) || d.waitsLong() && !w.waitsLong()
 }
 
-// drive polls until w is ready, ctx ends, w's Check is due, w has to call back, or w loses the
-// drive.
+// drive polls until w is ready, ctx ends, w's Check is due, w has to call back or loses the drive.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	slept, timed := false, false
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.staysOff(w) && !k.due && !p.callsBack(w); polls++ {
@@ -139,17 +137,15 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 // letsOthersRun reports whether a driver that has polled idle times in vain lets other goroutines
 // run: after 256 times, 512, 1024 and so on. A yield costs a driver called by C some 20 us, and
 // wakes threads that may compete with the very rank that the driver waits for (LAMMPS's peptide,
-// np=2: 2.03 s and 20,000 context switches with a yield every 64 polls, 1.89 s and 7,500 with
-// these).
+// np=2: 2.03 s with a yield every 64 polls, 1.89 s with these).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
 // spinBudget returns the number of polls of w's goroutine in a row, and then with yields, before
 // parking. In the background w spins only while a foreground goroutine has just begun to wait:
-// otherwise the processors are left to goroutines that compute. The number of yields is the same,
-// since on busy processors a yield lasts, and messages that came meanwhile are polled at once: a
-// driver that parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two
-// hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication,
-// with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
+// otherwise the processors are left to goroutines that compute. The number of yields is the same:
+// on busy processors a yield lasts, messages that came meanwhile are polled at once, and a driver
+// that parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts,
+// a link of 1 Gbit/s, PyTorch over gompi: 72 to 79 % hidden, with one yield 53 to 62).
 func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -170,8 +166,7 @@ func (p *Engine) awaited() bool {
 	return slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return !s.Background && !s.waitsLongAt(now) })
 }
 
-// hint returns the rank that Poll looks at first: the rank that w waits for or, if w names none,
-// a rank that a sleeper waits for.
+// hint returns the rank that Poll looks at first: the one that w, or else a sleeper, waits for.
 func (p *Engine) hint(w *Waiter) world.Rank {
 	if w.Hint < 0 {
 		for _, s := range p.sleepers {
@@ -309,8 +304,7 @@ func (p *Engine) disarm(w *Waiter) {
 	}
 }
 
-// deadlineFirst reports whether the Source's deadline comes before the time at which the sleeper w
-// wakes.
+// deadlineFirst reports whether the Source's deadline comes before the time at which w wakes.
 func (p *Engine) deadlineFirst(w *Waiter) bool {
 	d := p.cfg.Source.Deadline()
 	return d > 0 && (w.due.IsZero() || time.Now().Add(d).Before(w.due))
@@ -400,8 +394,7 @@ func (p *Engine) passOn() {
 // The end of a context during this time is noticed only at its end.
 const inKernelMost = time.Millisecond
 
-// sleepsInKernel reports whether a driver can block its thread, and the Source's deadline allows
-// this.
+// sleepsInKernel reports whether a driver can block its thread, and the deadline allows this.
 func (p *Engine) sleepsInKernel() bool {
 	if p.sleeper == nil {
 		return false

@@ -21,13 +21,11 @@ type operations struct {
 	graceInVain       int           // how often in a row the grace has ended so, mostInVain at most
 }
 
-// grace is the time for which deferred operations do without a driver. Deferred operations are
-// receives that have no message yet, and sends that no receive has asked for: a program that posts
-// them mostly waits for them soon. Parking the background for them and waking it costs more than
-// the messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
-// background parks at once; Irecv, Send and Wait of 1 MiB on an Intel Xeon: 50 us, and 94; Isend,
-// Irecv and Waitall of 64 KiB 14 us, and 40, of 1 MB 113, and 200). The price: a send that is not
-// eager waits for up to grace if either of its ranks computes.
+// grace is the time for which deferred operations do without a driver: receives that have no
+// message yet, and sends that no receive has asked for. A program that posts them mostly waits for
+// them soon, and parking the background for them and waking it costs more than the messages do
+// (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the background parks at
+// once). The price: a send that is not eager waits for up to grace if either of its ranks computes.
 //
 // Waiting goroutines also do without a driver for the grace, if all have slept for as long, when
 // the driver returns from its call: the driver mostly calls again soon, and each message for it
@@ -35,9 +33,9 @@ type operations struct {
 // either waits for a message: 28 us, 8 with grace). The price: their waits last at most twice as
 // long.
 //
-// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer
-// costs a thread that computes in C some 40 us of each ms (Irecv, Send and Wait of 32 KiB each 36
-// us, np=2 on an Intel Xeon: 15 us more than computing alone, 7 with doubling; Open MPI 4.1 4.5).
+// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer costs
+// a thread that computes in C some 40 us of each ms (Irecv, Send and Wait of 32 KiB each 36 us,
+// np=2 on an Intel Xeon: 15 us more than computing alone, 7 with doubling).
 const grace = time.Millisecond
 
 // mostInVain is the number of times that the grace of operations doubles.
@@ -55,8 +53,7 @@ func (w *Waiter) waitsLongAt(now time.Time) bool {
 	return w.polls >= gracePolls || !w.since.IsZero() && now.Sub(w.since) >= grace
 }
 
-// Begin counts an operation of class c. Until End a driver serves the operation, as soon as c
-// says.
+// Begin counts an operation of class c. Until End a driver serves the operation, as soon as c says.
 func (p *Engine) Begin(c Class) {
 	switch c {
 	case Deferred:

@@ -1,7 +1,6 @@
-// Package progress is the progress engine of a rank: it decides which goroutine polls, which
-// sleep, and which is woken. There is no progress thread. A goroutine that waits for a message
-// polls for the message itself: a message crosses between two processors in about 0.1 us, and
-// waking a sleeping thread takes 20 to 30 us.
+// Package progress is the progress engine of a rank: it decides which goroutine polls, sleeps or is
+// woken. There is no progress thread. A goroutine that waits for a message polls for it itself: a
+// message crosses between two processors in about 0.1 us, and waking a thread takes 20 to 30 us.
 //
 // The caller supplies a Source, which is polled (the transports of the rank), and a Parker, on
 // which the polling goroutine sleeps when polling finds nothing. Each waiting goroutine has a
@@ -16,22 +15,20 @@
 // for a while, if the Parker can do that, since the kernel wakes a thread in a fraction of the
 // time until Go runs a goroutine; then the driver sleeps as goroutines do.
 //
-// A driver yields only for some ten microseconds, since a yield gives the processor only to
-// threads of the same scheduling group: where each session is a group of its own (autogroups, the
-// default of most distributions) a thread that yields forever keeps threads of another session
-// from running for seconds, ranks of the same job among them. For the same reason a goroutine
-// that tests in a loop, instead of waiting, sleeps now and then where processors are shared: see
-// Tested.
+// A driver yields only for some ten microseconds, since a yield gives the processor only to threads
+// of the same scheduling group: where each session is a group of its own (autogroups, the default
+// of most distributions) a thread that yields forever keeps threads of another session from running
+// for seconds, ranks of the same job among them. For the same reason a goroutine that tests in a
+// loop, instead of waiting, sleeps now and then where processors are shared: see Tested.
 //
-// A goroutine that begins to wait takes the drive from a parked driver, since polling costs a
-// fraction of a wake-up. The parked goroutine stays asleep. When the new driver returns, it can
-// hand the drive back to the sleeping goroutine.
+// A goroutine that begins to wait takes the drive from a parked driver, which sleeps on, since
+// polling costs a fraction of a wake-up. On return the new driver can hand the drive back.
 //
 // While operations are pending and no goroutine waits, a goroutine in the background drives. Its
 // Waiter never spins, and becomes ready only when the Engine closes. The background leaves the
-// drive to any other waiting goroutine, unless that goroutine has waited for long. Such a
-// goroutine mostly serves requests that come some time, and waking it for each message of others
-// costs more than the background does.
+// drive to any other waiting goroutine, unless that has waited for long: such a goroutine mostly
+// serves requests that come some time, and waking it for each message of others costs more than the
+// background does.
 //
 // # Who sleeps, and who is woken
 //
@@ -60,12 +57,11 @@
 //
 // A wake-up of the Parker goes to a single goroutine. The background goroutine receives from the
 // Parker whenever it sleeps, so that it can be made the parked driver while asleep. A wake-up for
-// another driver is passed on. So does each goroutine whose thread was blocked: several may be,
-// as a driver that loses the drive stays blocked, and the kernel wakes any of them. To wake a
-// certain goroutine, another goroutine marks it with the lock held, and interrupts the Sleeper. A
-// poll does not forget the interrupt. A goroutine that wakes interrupts again as long as another
-// is marked. A goroutine that tests ends with Exit, which arms the Source again for a parked
-// driver.
+// another driver is passed on. So does each goroutine whose thread was blocked: several may be, as
+// a driver that loses the drive stays blocked, and the kernel wakes any of them. To wake a certain
+// goroutine, another goroutine marks it with the lock held, and interrupts the Sleeper. A poll does
+// not forget the interrupt. A goroutine that wakes interrupts again as long as another is marked. A
+// goroutine that tests ends with Exit, which arms the Source again for a parked driver.
 package progress
 
 import (
@@ -88,16 +84,14 @@ type Source interface {
 	Arm() bool
 	// Pending reports whether there is something to Poll for even if no goroutine waits.
 	Pending() bool
-	// Deadline returns how soon Poll has to be called at the latest, 0 if time makes no
-	// difference.
+	// Deadline returns how soon Poll has to be called at the latest, 0 if time makes no difference.
 	Deadline() time.Duration
 	// Stalled is called by a goroutine that has waited for StallAfter, and with Config.Watch again
 	// after each further StallAfter.
 	Stalled()
 }
 
-// A Parker lets the driver sleep until there is something to poll. C may deliver when there is
-// nothing.
+// A Parker lets the driver sleep until there is something to poll. C may also deliver for nothing.
 type Parker interface {
 	// Arm makes C deliver, once, when there is something to poll, already or before Disarm.
 	Arm()
@@ -208,8 +202,7 @@ func (p *Engine) Rest() bool {
 	return p.driver == nil
 }
 
-// OnlyDeferred reports whether n deferred operations are all that is under way, and no goroutine
-// waits.
+// OnlyDeferred reports whether just n deferred operations are under way, and no goroutine waits.
 func (p *Engine) OnlyDeferred(n int) bool {
 	return p.deferred == n && p.pending == 0 && p.foreground == 0 && len(p.callbacks) == 0 && !p.Wanted()
 }

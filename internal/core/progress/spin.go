@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// A spinPolicy specifies how a driver waits before it sleeps. Drivers spin only if each rank has
-// a processor: a driver that spins on a processor that another rank needs delays the awaited
-// message. Processors and quotas change while a job runs, so the policy is checked repeatedly,
-// but only by drivers that have spun in vain and would give the processor away anyway.
+// A spinPolicy is how a driver waits before it sleeps. Drivers spin only if each rank has a
+// processor: else they delay the awaited message. Processors and quotas change while a job runs, so
+// drivers that have spun in vain, and would give the processor away anyway, check the policy again.
 type spinPolicy struct {
 	spin   int // how often a driver polls in a row
 	yields int // how often a driver then polls, giving the processor away before each poll

@@ -32,13 +32,12 @@ type tests struct {
 	began  time.Time // when the last testsPerClock of them began
 }
 
-// Tested is called at the end of a test, such as MPI_Test or MPI_Iprobe, that has polled, with
-// the result of Poll. While drivers spin, Tested lets other goroutines run now and then: a
-// program that tests may do a little work between, on a processor of its own (HPCC's
-// RandomAccess, 2 ranks: 0.8 million updates a second with sleeping tests, 2.3 without). Where
-// processors are shared, after many tests in a row in vain Tested yields each time, and then
-// sleeps, until there is something to poll, for testSleep at most: yields alone would keep other
-// sessions from the processor (see the package comment).
+// Tested ends a test, such as MPI_Test, that has polled, with the result of Poll. While drivers
+// spin, it lets other goroutines run now and then: a program that tests may do a little work
+// between, on a processor of its own (HPCC's RandomAccess, 2 ranks: 0.8 million updates a second
+// with sleeping tests, 2.3 without). Where processors are shared, after many tests in a row in vain
+// Tested yields each time, and then sleeps, until there is something to poll, for testSleep at
+// most: yields alone would keep other sessions from the processor (see the package comment).
 func (p *Engine) Tested(found int) {
 	t := &p.tests
 	if found > 0 {

@@ -13,17 +13,15 @@ import (
 const slice = 100 * time.Microsecond
 
 // ShortenSlices makes the scheduler give the processor to the threads of this process more often
-// and for less time at once, and no more of it in all. Linux can since 6.12; on older kernels
-// ShortenSlices does nothing. Children of these threads have the usual slices: other processes
-// should not be affected, and threads that wait for messages shorten their own slices (see
-// YieldShort).
+// and for less time at once, and no more of it in all. Linux can since 6.12; before, ShortenSlices
+// does nothing. Children of these threads have the usual slices: other processes should not be
+// affected, and threads that wait for messages shorten their own slices (see YieldShort).
 //
-// A rank that yields beside a process that computes gives that process the processor until its
-// slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with the shortest
-// slice the rank gets the processor back at once, as long as the rank has used less than its
-// share. With four ranks on two processors beside two processes that compute, slices of 100 us
-// make a latency of 8 B 5.0 us instead of 1938, an allreduce of 64 KiB 3.2 ms instead of 8.0
-// (gompi-bench compare -np 4 -busy 2, autogroups off).
+// A rank that yields beside a process that computes gives it the processor until its slice (1.4 to
+// 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with the shortest slice the rank
+// gets the processor back at once, as long as it has used less than its share. With four ranks on
+// two processors beside two processes that compute, slices of 100 us make a latency of 8 B 5.0 us
+// instead of 1938 (gompi-bench compare -np 4 -busy 2, autogroups off).
 func ShortenSlices() {
 	seen := make(map[string]bool)
 	for range 10 { // until no thread is new: threads may start meanwhile
@@ -66,8 +64,7 @@ var (
 // makes before it sleeps. A look is a system call, like a yield.
 const lookEvery = 16
 
-// YieldShort is Yield for ranks whose threads have short slices: it also shortens the slices of
-// threads started since Init, if they wait.
+// YieldShort is Yield with short slices, also for threads started since Init, if they wait.
 func YieldShort() {
 	if yielded.Add(1)%lookEvery == 0 {
 		tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
@@ -80,10 +77,9 @@ func YieldShort() {
 }
 
 // Yield gives the processor to another process. The thread stays runnable, as when the kernel takes
-// the processor away, so a raw system call holds up no goroutine longer than that does.
-// runtime.Gosched and ordinary system calls make Go wake another thread of this process to look for
-// work, which competes with the very process that should run (np=4 on two processors, barrier: 30
-// us with them).
+// the processor away, so a raw system call holds up no goroutine longer than that does. Gosched and
+// ordinary system calls make Go wake another thread of this process to look for work, which
+// competes with the process that should run (np=4 on two processors, barrier: 30 us with them).
 func Yield() {
 	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }

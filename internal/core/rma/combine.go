@@ -34,8 +34,7 @@ func (h How) Defined() bool {
 
 // byWord reports whether elements of p at an address, n bytes in a row, are combined by atomic
 // instructions. The answer has to be the same for all accumulates of a type to an element. Memory
-// that no other rank maps has all its accumulates from a single process: there the lock is faster
-// for many elements.
+// that no other rank maps has all its accumulates from one process: the lock is faster for many.
 func (h How) byWord(p *part, at uintptr, n int) bool {
 	return p.Shared && h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
 }
@@ -136,8 +135,7 @@ func (r *reducer) buffer(word *uint64, t mem.Type) mem.Buffer {
 	return mem.HostBytes(t, 1, unsafe.Slice((*byte)(unsafe.Pointer(word)), t.Size()))
 }
 
-// inOneStep64 combines by an atomic instruction, and reports whether there is such an
-// instruction.
+// inOneStep64 combines by an atomic instruction, and reports whether there is such an instruction.
 func inOneStep64(p *uint64, x uint64, how How) (old uint64, ok bool) {
 	switch integer := isInteger(how.Type); {
 	case how.Op == Fetch:

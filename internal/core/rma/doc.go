@@ -1,11 +1,9 @@
-// Package rma is one-sided communication: windows of memory that other ranks of a communicator
-// put to, get from and combine with (MPI-4.1 chapter 12). Package comm/window offers windows to
-// Go programs, package mpi/internal/windows to MPI's.
+// Package rma is one-sided communication: windows of memory that other ranks of a communicator put
+// to, get from and combine with (MPI-4.1 chapter 12), for comm/window and mpi/internal/windows.
 //
 // # How memory is reached
 //
-// A rank reaches the part of another in one of four ways, which the two find when the window is
-// made:
+// A rank reaches the part of another in one of four ways, found when the window is made:
 //
 //   - Direct: the memory is in the segment that the ranks of a host share, or is its own. Put
 //     and Get are loads and stores, accumulates are atomic instructions.
@@ -52,10 +50,9 @@
 // would come, and nobody would take it.
 //
 // An operation on memory that is not attached to a dynamic window does nothing, and the window
-// stays whole. Each rank lists its attached memory behind its control words, where the ranks of
-// its host look first. The server of a rank refuses such requests of others by answers too long
-// for their receives, which fail: to the request, and to the next flush. So a put to another host
-// costs no question.
+// stays whole. Each rank lists its attached memory behind its control words, where the ranks of its
+// host look first. A rank's server refuses others' requests by answers too long for their receives,
+// which fail: to the request, and to the next flush. So a put elsewhere costs no question.
 //
 // Free waits for the flushes of all ranks before it gives the memory back. A broken window keeps
 // its memory, since devices may still store there, until the last communicator is closed: then

@@ -26,12 +26,10 @@ type region struct {
 }
 
 // A list is the regions of a rank, in the page of its control words: the ranks of its host look
-// there before they access its memory. Its room is limited.
-//
-// A reader in another process takes no list that changes meanwhile. The owner makes version odd
-// before its stores and even after them; the reader loads version before its loads and after
-// them. All are atomic, so sequentially consistent: a reader that sees any of the stores finds
-// another version at the end.
+// there before they access its memory. Its room is limited. A reader in another process takes no
+// list that changes meanwhile. The owner makes version odd before its stores and even after them;
+// the reader loads version before its loads and after them. All are atomic, so sequentially
+// consistent: a reader that sees any of the stores finds another version at the end.
 type list struct {
 	version atomic.Uint64
 	count   atomic.Uint64 // of all regions
@@ -85,8 +83,7 @@ func (l *list) has(t *Target) (attached, known bool) {
 	return false, false
 }
 
-// isIn reports whether all bytes of a target are in n regions, which are sorted by their ends and
-// may touch.
+// isIn reports whether all of a target is in n regions, sorted by their ends, which may touch.
 func (t *Target) isIn(n int, at func(i int) (from, to uintptr)) bool {
 	lo, hi := t.Layout.Bounds()
 	if spanIsIn(t.At+lo, t.At+hi, n, at) {

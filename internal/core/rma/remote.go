@@ -5,14 +5,12 @@ import (
 )
 
 // Puts and gets by network devices, in which the target takes no part. The target still serves
-// accumulates, locks, and all operations before a first message has connected the two ranks. These
-// have no order with the devices' operations, except by a flush, which waits for both.
-//
-// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators on
-// integers. Device atomics are atomic among each other alone, not with the instructions by which
-// the ranks of the target's host accumulate, unless the device reports that they are
-// (IBV_ATOMIC_GLOB), which is rare. But MPI requires that all accumulates of a type exclude each
-// other, on all ranks (MPI-5.0, section 12.7).
+// accumulates, locks, and all operations before a first message has connected the two ranks. Only a
+// flush, which waits for both, orders these with the devices' operations. Accumulates stay with the
+// target: devices have atomics of 8 bytes at most, for a few operators on integers, atomic among
+// each other alone, not with the instructions by which the ranks of the target's host accumulate,
+// unless the device reports that they are (IBV_ATOMIC_GLOB), which is rare. But MPI requires that
+// all accumulates of a type exclude each other, on all ranks (MPI-5.0, section 12.7).
 
 // writeRemote puts packed bytes into the runs of t.
 func (w *Window) writeRemote(p *part, t *Target, packed []byte) error {

@@ -121,8 +121,7 @@ func (r *request) layout() layout.Layout {
 	return b.Layout()
 }
 
-// sendPieces sends requests for an operation on t, each with as many runs as a request has room
-// for.
+// sendPieces sends requests for an operation on t, each with as many runs as fit a request.
 func (w *Window) sendPieces(what uint64, t *Target, b, result mem.Buffer, how How, keep Keep) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -141,9 +141,8 @@ func (s *server) check(t *Target, r *request) error {
 	return s.w.check(t, t.Layout.Size())
 }
 
-// refuse rejects a request for memory that is not attached, and does no part of it. The origin
-// learns of the refusal by answers that are longer than their receives: to this request, if it has
-// an answer, and to the next flush.
+// refuse rejects a request for unattached memory, and does no part of it. The origin learns this by
+// answers longer than their receives: to this request, if it has one, and to the next flush.
 func (s *server) refuse(from int, r *request) {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, mem.Buffer{}) // truncated

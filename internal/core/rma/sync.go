@@ -110,8 +110,7 @@ func (w *Window) flush(ctx context.Context, rank int) error {
 }
 
 // flushLocal waits for the requests to a rank that are under way. They stay visible to other
-// goroutines until they are complete: a flush that finds no request reports that nothing is under
-// way.
+// goroutines until complete: a flush that finds none reports that nothing is under way.
 func (w *Window) flushLocal(ctx context.Context, rank int) error {
 	w.mu.Lock()
 	p := &w.pending[rank]
@@ -153,9 +152,8 @@ func (u *underWay) prune(flushes int) {
 }
 
 // forget makes room for another request: it moves pending requests to new memory, and fills at most
-// half of that. So an epoch of many requests takes memory only for the requests under way at a
-// time, and a request is examined twice on average. Meanwhile flushes may wait for the requests in
-// the old memory.
+// half of that. So an epoch takes memory only for the requests under way at a time, and a request
+// is examined twice on average. Meanwhile flushes may wait for requests in the old memory.
 func (u *underWay) forget() {
 	if len(*u) < cap(*u) {
 		return
@@ -176,8 +174,7 @@ func (u *underWay) forget() {
 }
 
 // goesOn reports whether a synchronizing call continues after a flush with an error. Other ranks
-// wait for this call, and a target that is not attached is an error of this rank's alone, kept in
-// refused.
+// wait for it, and a target that is not attached is an error of this rank's alone, kept in refused.
 func goesOn(refused *error, err error) bool {
 	if errors.Is(err, ErrRange) {
 		*refused = cmp.Or(*refused, err)
@@ -198,9 +195,8 @@ func (w *Window) Fence(ctx context.Context) error {
 	return w.fault("window fence", -1, cmp.Or(w.Comm.Do(ctx, new(call.Call).Barrier()), refused))
 }
 
-// Post lets ranks, each of which has to call Start, access this rank's part (MPI_Win_post). Post
-// does not wait. unannounced sends them no message, because they know of the Post
-// (MPI_MODE_NOCHECK).
+// Post lets ranks, each of which has to call Start, access this rank's part (MPI_Win_post). It does
+// not wait. unannounced sends no messages: the ranks know of the Post (MPI_MODE_NOCHECK).
 func (w *Window) Post(ranks []int, unannounced bool) error {
 	if len(w.posts) > 0 || w.dones != nil {
 		return w.fault("window post", -1, wrong("this rank has posted already"))

@@ -41,8 +41,7 @@ type Config struct {
 }
 
 // A Window is memory of each rank of a communicator that the others reach. Its methods may be
-// called from several goroutines, except the methods that begin and end epochs: these one at a
-// time.
+// called from several goroutines, but the methods that begin and end epochs one at a time.
 type Window struct {
 	Comm *core.Comm // the window's own
 
@@ -89,8 +88,7 @@ type pending struct {
 // controlBytes are the bytes of a part's control words: a page, as the heap gives memory.
 const controlBytes = 4096
 
-// New makes a window of c's ranks. New is collective. From then on c belongs to the window, even
-// after an error.
+// New, collective, makes a window of c's ranks. From then on c belongs to it, even after an error.
 func New(ctx context.Context, c *core.Comm, cfg Config) (*Window, error) {
 	w := &Window{
 		Comm: c, cfg: cfg, me: c.Rank(), parts: make([]part, c.Size()),

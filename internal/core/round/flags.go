@@ -86,9 +86,8 @@ func (p *Port) Await(word *atomic.Uint64, want uint64, member int) error {
 	return p.Round.awaitFlag(word, want, p.Ranks[member])
 }
 
-// Disagree implements shmsync.Port. If messages are sent, too, the two ranks may differ in a call
-// unknown to shared memory: then this rank sends its calls, and waits until the other rank has
-// found the difference.
+// Disagree implements shmsync.Port. If messages are sent, too, ranks may differ in a call unknown
+// to shared memory: this rank sends its calls, and waits until the other finds the difference.
 func (p *Port) Disagree(member, ago int, mine, theirs shmsync.EncodedCall) error {
 	rd, src := p.Round, p.Ranks[member]
 	if rd.byFlags {
@@ -168,9 +167,8 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 
 func (v *flagWait) isSet() bool { return v.word.Load() >= v.want }
 
-// dismissFlag ends the wait for a member that has left. If the member has set its flag, the
-// waiting round looks at the flag once more: a member whose collective fails after leaving takes
-// its step back.
+// dismissFlag ends the wait for a member that has left. If it has set its flag, the round looks at
+// the flag once more: a member whose collective fails after leaving takes its step back.
 func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {
 	case !v.waits || rd.ch.World(v.src) != p.Rank:

@@ -5,10 +5,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A fold is a receive of a Round whose message a function of the user's combines. Built-in
-// operators combine while a message arrives: on the driver's goroutine, with the lock. A user's
-// function may panic, block, or call gompi. So the function is called after the whole message has
-// arrived, without a lock, on the goroutine of the collective.
+// A fold is a receive of a Round whose message a user's function combines. Built-in operators
+// combine while it arrives: on the driver's goroutine, with the lock. A user's function may panic,
+// block, or call gompi: it runs when all has arrived, without lock, on the collective's goroutine.
 type fold struct {
 	dst, own, in mem.Buffer
 	op           call.Op
@@ -26,8 +25,7 @@ func (rd *Round) receiveToFold(from int, f fold) {
 	rd.receive(from, f.in, nil)
 }
 
-// fold calls the user's functions for the messages that have arrived, in the order of the
-// receives. A function may never return.
+// fold calls the user's function, which may never return, for arrived messages, in receive order.
 func (rd *Round) fold() error {
 	defer rd.dropFolds()
 	for i := range rd.folds {

@@ -14,12 +14,10 @@ import (
 
 // Messages of a round need no tags: between two ranks they arrive in the order sent, and each
 // carries the number of its round. Short messages are sent at once, within the credit at the peer.
-// Both sides of a long message know that it is long. The receiver sends Ready when its buffer is
+// Both sides of a long message know that it is long: the receiver sends Ready when its buffer is
 // posted, and only then the sender sends. So payload is read into place, and a rank that runs ahead
-// fills no other rank's memory.
-//
-// Messages may be in the memory of devices, except messages that are reduced. A short message is
-// copied at once to pinned host memory. A long message is offered first (Offer) and then goes in
+// fills no other rank's memory. Messages may be in the memory of devices, unless reduced: a short
+// one is copied at once to pinned host memory; a long one is offered first (Offer) and then goes in
 // chunks, like a point-to-point message.
 
 // messages are the messages of a Round.
@@ -187,8 +185,7 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *message
 }
 
 // Wait implements coll.Peers. If the round's context ends, the communicator breaks: the others
-// count on this rank. Then Wait still waits for the copies that devices are making, without a
-// bound: see Close.
+// count on this rank. Then Wait still waits, without a bound, for devices' copies: see Close.
 func (rd *Round) Wait() error {
 	err := rd.waitForAll()
 	if len(rd.folds) == 0 {
@@ -216,8 +213,7 @@ func (rd *Round) waitForAll() error {
 	return rd.err
 }
 
-// takeBackRequests waits for copies of devices that are under way on a broken Channel, and takes
-// back the finished Requests.
+// takeBackRequests waits for device copies on a broken Channel, and takes back finished Requests.
 func (rd *Round) takeBackRequests() {
 	if rd.left > 0 {
 		rd.progress.Await(context.Background(), &rd.wait.Waiter) // never fails: this context never ends

@@ -30,8 +30,7 @@ func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	return cause
 }
 
-// digested returns the digest of the calls up to the running or last call, as frames carry the
-// digest.
+// digested returns the digest of the calls up to the running or last one, as frames carry it.
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
 // agreed reports whether the calls up to the running call have the digest that a frame from l
@@ -132,8 +131,7 @@ func (rd *Round) check(src int, seq uint64, theirs shmsync.EncodedCall) bool {
 	return false
 }
 
-// disagree breaks the Channel because of m, whose sender made the same call but sends another block
-// than this rank expects.
+// disagree breaks the Channel because of m, of the same call but with another block than expected.
 func (rd *Round) disagree(m *message.Kept, mine, theirs call.Block) {
 	rd.mismatch(rd.differOn(m.Seq, m.Src, call.OfWords(m.A, m.B), mine, theirs))
 }

@@ -18,9 +18,8 @@ import (
 // goodbyes meant for it knows that all members agree, because no rank passes on calls with which it
 // does not agree, and none that has not received a goodbye sends further ones. It waits for a late
 // member until the context ends, and not for a member that has left: a member that leaves in good
-// order has sent its goodbyes. Goodbyes that arrive early are kept, and compared in any case.
-//
-// Where all collectives go through shared memory, it compares the calls that are there.
+// order has sent its goodbyes. Early goodbyes are kept, and compared in any case. Where all
+// collectives go through shared memory, it compares the calls that are there.
 
 // aGoodbye, in the flags of a Call frame, states that its sender closes the Channel. Its tag is the
 // digest of the sender's calls, and the bits from goodbyeShift on are k.
@@ -73,8 +72,7 @@ func (rd *Round) Part(ctx context.Context) error {
 	return rd.ch.Broken()
 }
 
-// agrees waits for the k-th goodbye to this member, and reports whether the goodbye has come and
-// agrees.
+// agrees waits for the k-th goodbye to this member, and reports whether it has come and agrees.
 func (rd *Round) agrees(k int) bool {
 	from, g := rd.goodbyeSource(k), &rd.parting.received[k]
 	rd.awaitMember(&g.arrived, 1, from)

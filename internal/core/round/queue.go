@@ -120,8 +120,7 @@ func (l *peerQueue) returnCredit(n int) {
 	}
 }
 
-// waitsToSend returns the bytes of the long message that waits for its receiver, 0 if there is
-// none.
+// waitsToSend returns the bytes of the long message that waits for its receiver, 0 if none.
 func (l *peerQueue) waitsToSend() int {
 	if r := l.out.Front(); r != nil && r.Size > message.CollectiveEager {
 		return r.Size

@@ -1,17 +1,15 @@
-// Package round is a collective in progress. All collectives of a communicator are rounds. A
-// round has a number, a call, which is compared with the other members' calls, and a context. The
-// round waits, and ends or breaks the communicator, in the same way whether its ranks exchange
-// messages (messages.go, queue.go), or store flags in shared memory (flags.go), or both. A
-// communicator does one round at a time.
+// Package round is a collective in progress: all collectives of a communicator are rounds, one at a
+// time. A round has a number, a call, which is compared with the other members' calls, and a
+// context. It waits, and ends or breaks the communicator, in the same way whether its ranks
+// exchange messages (messages.go, queue.go), or store flags in shared memory (flags.go), or both.
 //
 // # Calls
 //
-// The members of a communicator make the same calls. Every frame of a round carries the number
-// and the call of the round. Frames that carry or offer payload also carry a digest of all calls
-// so far, because frames of a call may be late, and ranks whose calls differ may exchange none.
-// Waiting ranks send Call frames. In shared memory the first step of each round has the call and
-// the digest. A difference breaks the communicator (mismatch.go). Before the communicator is
-// closed, its members compare their last calls (parting.go).
+// Members make the same calls. Every frame of a round carries its number and its call. Frames that
+// carry or offer payload also carry a digest of all calls so far, because frames of a call may be
+// late, and ranks whose calls differ may exchange none. Waiting ranks send Call frames. In shared
+// memory the first step of each round has call and digest. A difference breaks the communicator
+// (mismatch.go). Before it closes, members compare their last calls (parting.go).
 //
 // # Locks
 //
@@ -124,10 +122,9 @@ func (rd *Round) record() {
 	rd.ticket = rd.ch.Flight().BeginCollective(rd.ch.ID, rd.call.A, rd.call.B, rd.bytes, rd.seq)
 }
 
-// End ends the round, whose algorithm has returned err: unless err is nil, the Channel breaks,
-// because others count on this rank. The result is why the round has failed, which may be another
-// rank's reason. None of the round's operations is under way any more: its algorithm has waited
-// for all of them, or the round has failed and they were withdrawn.
+// End ends the round, whose algorithm has returned err: unless it is nil, the Channel breaks,
+// because others count on this rank. The result is why the round has failed, perhaps another rank's
+// reason. No operation is under way: the algorithm has waited for all, or they were withdrawn.
 func (rd *Round) End(err error) error {
 	if !rd.byFlags {
 		err = rd.endMessages(err)
