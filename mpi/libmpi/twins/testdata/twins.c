@@ -80,12 +80,17 @@ static uint64_t of_reduce(const uint64_t *a, void *memory)
 struct sides {
 	struct gompi_writer out[2];
 	struct gompi_reader in[2];
+	struct gompi_cells cells[2];
 };
 
-/* lay_out has side s's ends point to the rings, which lie behind both sides and are each a[1] bytes long. */
+/* lay_out has side s's ends point to the rings, which lie behind both sides and are each a[1] bytes long with the
+ * cells at the end. */
 static void lay_out(struct sides *p, int s, uint64_t length)
 {
 	uint8_t *to = (uint8_t *)(p + 1) + (uint64_t)s * length, *from = (uint8_t *)(p + 1) + (uint64_t)!s * length;
+	struct gompi_cells *c = p->out[s].cells = &p->cells[s];
+	c->mem[0] = to + length - c->most * GOMPI_RING_CELL_SIZE;
+	c->mem[1] = from + length - c->most * GOMPI_RING_CELL_SIZE;
 	p->out[s].ring.control = (struct gompi_control *)to;
 	p->out[s].ring.mem = to + GOMPI_RING_CONTROL_SIZE;
 	p->in[s].ring.control = (struct gompi_control *)from;
@@ -98,6 +103,8 @@ static void fold(struct sides *p, int s)
 	p->out[s].ring.control = p->in[s].ring.control = NULL;
 	p->out[s].ring.mem = p->in[s].ring.mem = NULL;
 	p->in[s].here = NULL;
+	p->out[s].cells = NULL;
+	p->cells[s].mem[0] = p->cells[s].mem[1] = NULL;
 }
 
 static uint64_t of_send(const uint64_t *a, void *memory)
@@ -118,7 +125,7 @@ static uint64_t of_receive(const uint64_t *a, void *memory)
 	struct sides *p = memory;
 	struct record f;
 	lay_out(p, (int)a[0], a[1]);
-	enum look seen = reader_next(&p->in[a[0]], NULL, &f);
+	enum look seen = reader_next(&p->in[a[0]], p->out[a[0]].cells, &f);
 	if (seen == FRAME) {
 		reader_fetch(&p->in[a[0]], &f);
 		reader_done(&p->in[a[0]], &p->out[a[0]], &f);
