@@ -30,13 +30,14 @@
 //	                                  writers; a stride is 128 bytes of positions, and of the
 //	                                  shares of a common copy (direct.go), and a power of two of
 //	                                  records. The writer writes the records, the reader its
-//	                                  position: transport/shm/ring.go
+//	                                  position: transport/shm/ring.go; cells lie behind it (cells.go)
 //
 // An arena, of A = ArenaSize(n) bytes, in whole pages. Only its rank takes memory in the arena:
 //
 //	offset           size             content
 //	0                A/32             blocks of equal size, one per communicator of the rank,
-//	                                  which alone writes to them: internal/core/shmsync/block.go
+//	                                  which alone writes to them, but for bounce buffers that two
+//	                                  members exchange: internal/core/shmsync/block.go
 //	A/32             A/4 - A/32       large buffers, the i-th for the i-th block, written alike
 //	A/4              A - A/4          the rank's part of the symmetric heap (heap.go), from which
 //	                                  comm.Alloc takes whole pages: all ranks write, in
@@ -68,7 +69,7 @@ import (
 
 const (
 	magic        = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
-	version      = 3
+	version      = 4
 	headerSize   = 4096
 	recorderSize = 4096
 

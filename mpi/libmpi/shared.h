@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x9088f2fa334fff77ULL
+#define GOMPI_SHARED_NUMBER 0x61363988c9b0707bULL
 
 /* internal/calls */
 enum {
@@ -128,6 +128,8 @@ enum {
 	GOMPI_BLOCK_SMALL_MOST = 1024,
 	GOMPI_BLOCK_IN_HEAD = 96,
 	GOMPI_BLOCK_SOON = 16,
+	GOMPI_BLOCK_USES_BITS = 24,
+	GOMPI_BLOCK_USES_MASK = 16777215,
 };
 #define GOMPI_DIGEST_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
@@ -483,6 +485,7 @@ struct gompi_team {
 	uint64_t *next;
 	struct gompi_block *blocks[32];
 	int32_t locals[32];
+	uint64_t uses;
 	struct gompi_bounce *rings[2];
 	uint64_t place;
 	uint64_t exchanged;
@@ -490,7 +493,7 @@ struct gompi_team {
 	uint64_t next_before;
 	uint64_t n_before;
 };
-_Static_assert(sizeof(struct gompi_team) == 632, "struct gompi_team");
+_Static_assert(sizeof(struct gompi_team) == 640, "struct gompi_team");
 _Static_assert(offsetof(struct gompi_team, word) == 0, "word");
 _Static_assert(offsetof(struct gompi_team, broken) == 4, "broken");
 _Static_assert(offsetof(struct gompi_team, me) == 8, "me");
@@ -511,12 +514,13 @@ _Static_assert(offsetof(struct gompi_team, recorder) == 176, "recorder");
 _Static_assert(offsetof(struct gompi_team, next) == 184, "next");
 _Static_assert(offsetof(struct gompi_team, blocks) == 192, "blocks");
 _Static_assert(offsetof(struct gompi_team, locals) == 448, "locals");
-_Static_assert(offsetof(struct gompi_team, rings) == 576, "rings");
-_Static_assert(offsetof(struct gompi_team, place) == 592, "place");
-_Static_assert(offsetof(struct gompi_team, exchanged) == 600, "exchanged");
-_Static_assert(offsetof(struct gompi_team, ring) == 608, "ring");
-_Static_assert(offsetof(struct gompi_team, next_before) == 616, "next_before");
-_Static_assert(offsetof(struct gompi_team, n_before) == 624, "n_before");
+_Static_assert(offsetof(struct gompi_team, uses) == 576, "uses");
+_Static_assert(offsetof(struct gompi_team, rings) == 584, "rings");
+_Static_assert(offsetof(struct gompi_team, place) == 600, "place");
+_Static_assert(offsetof(struct gompi_team, exchanged) == 608, "exchanged");
+_Static_assert(offsetof(struct gompi_team, ring) == 616, "ring");
+_Static_assert(offsetof(struct gompi_team, next_before) == 624, "next_before");
+_Static_assert(offsetof(struct gompi_team, n_before) == 632, "n_before");
 
 /* internal/core/lease: Record */
 struct gompi_lease {
@@ -550,7 +554,7 @@ struct gompi_lease {
 	struct gompi_team teams[256];
 	struct gompi_window *windows[256];
 };
-_Static_assert(sizeof(struct gompi_lease) == 792768, "struct gompi_lease");
+_Static_assert(sizeof(struct gompi_lease) == 794816, "struct gompi_lease");
 _Static_assert(offsetof(struct gompi_lease, word) == 0, "word");
 _Static_assert(offsetof(struct gompi_lease, wanted) == 4, "wanted");
 _Static_assert(offsetof(struct gompi_lease, stamp) == 8, "stamp");
@@ -578,7 +582,7 @@ _Static_assert(offsetof(struct gompi_lease, held) == 613504, "held");
 _Static_assert(offsetof(struct gompi_lease, elements) == 627840, "elements");
 _Static_assert(offsetof(struct gompi_lease, operators) == 628864, "operators");
 _Static_assert(offsetof(struct gompi_lease, teams) == 628928, "teams");
-_Static_assert(offsetof(struct gompi_lease, windows) == 790720, "windows");
+_Static_assert(offsetof(struct gompi_lease, windows) == 792768, "windows");
 
 /* internal/core/lease: Window */
 struct gompi_window {

@@ -57,7 +57,7 @@ func (c *cells) at(name byte) []byte {
 // has reports whether this rank owns a cell.
 func (c *cells) has() bool {
 	if !c.asked {
-		if c.asked = true; c.most > 0 && c.claim() {
+		if c.asked = true; c.most > 0 && c.n <= c.most && c.claim() {
 			copy(c.owned[c.most:], c.owned[:c.n])
 			for i := range c.most {
 				c.owned[i] = byte(2 * i)
@@ -73,7 +73,7 @@ func (c *cells) has() bool {
 func (w *writer) fill(h *transport.Header, body []byte) int {
 	c := w.cells
 	if h != nil {
-		c.fit, w.awaited = len(body) <= len(c.owned)*cellSize, w.seen == w.tail
+		c.fit, w.awaited = len(body) <= int(2*c.most)*cellSize, w.seen == w.tail
 	}
 	if len(body) < chosenFrom || !c.fit || !c.has() || w.room() < lineSize {
 		return 0
@@ -87,7 +87,9 @@ func (w *writer) fill(h *transport.Header, body []byte) int {
 		kind, head = first, transport.HeaderSize
 	}
 	binary.NativeEndian.PutUint64(content[head:], uint64(n)<<8|uint64(name))
+	w.turns = w.turns && n == len(body) // a lap that ends within a frame leaves too little room
 	w.publish(kind|inCell, head+wordSize)
+	w.turns = w.turns && n == len(body)
 	return n
 }
 

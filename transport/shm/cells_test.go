@@ -35,7 +35,7 @@ func swap(t *testing.T, from, to *peer, n int) (used int) {
 	for i := range body {
 		body[i] = byte(i + n)
 	}
-	k, _ := from.w.begin(&transport.Header{Kind: transport.Eager, Len: int64(n)}, body)
+	from.w.begin(&transport.Header{Kind: transport.Eager, Len: int64(n)}, body)
 	for at := 0; ; {
 		kind, _, got := to.next()
 		if kind != first && kind != more || !slices.Equal(got, body[at:at+len(got)]) {
@@ -48,8 +48,7 @@ func swap(t *testing.T, from, to *peer, n int) (used int) {
 		if at += len(got); at == n {
 			return used
 		}
-		k = from.w.continueFrame(body[at:])
-		if k == 0 {
+		if from.w.continueFrame(body[at:]) == 0 {
 			t.Fatalf("no room behind %d of %d bytes", at, n)
 		}
 	}
@@ -79,6 +78,35 @@ func TestAnswersLieWhereMessagesWereRead(t *testing.T) {
 	}
 	if used := swap(t, p[1], p[0], 2*all*cellSize); used != 0 {
 		t.Errorf("a frame longer than all cells took %d", used)
+	}
+}
+
+// A frame that fits is written to its end before anything of it is read, in cells and behind them,
+// also where the lap would end.
+func TestAFrameThatFitsIsWrittenWholeBehindCells(t *testing.T) {
+	for answered := range 40 {
+		for owned := range 4 {
+			for rest := 0; rest < cellSize; rest += 509 {
+				p := linked()
+				for range answered {
+					swap(t, p[0], p[1], 8)
+					swap(t, p[1], p[0], 8)
+				}
+				w, n := &p[0].w, owned*cellSize+rest
+				if w.cells.has(); !w.fits(n) {
+					continue
+				}
+				w.cells.n = uint32(owned)
+				body := make([]byte, n)
+				at, _ := w.begin(&transport.Header{Kind: transport.Eager, Len: int64(n)}, body)
+				for at < n {
+					k := w.continueFrame(body[at:])
+					if at += k; k == 0 {
+						t.Fatalf("behind %d answers and %d cells there is no room for %d of %d bytes", answered, owned, n-at, n)
+					}
+				}
+			}
+		}
 	}
 }
 

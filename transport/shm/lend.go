@@ -10,9 +10,9 @@ import (
 // This file lends the ends of rings to C, which writes and reads short frames as SendNow and
 // RecvNow do: mpi/libmpi/face/rings.h has the functions of the same names. C uses a ring's position
 // integers in place. It never grows a ring, never announces this rank to a peer, and begins no
-// record that it cannot finish, and it copies plainly, as often as writer.plain lets it. In Go and
-// in C alike a record's word is stored behind the record, and whether the reader sleeps is looked
-// up behind that.
+// record that it cannot finish, and it copies plainly, to a cell, or as often as writer.plain lets
+// it. In Go and in C alike a record's word is stored behind the record, and whether the reader
+// sleeps is looked up behind that.
 
 // lentBytes is the longest payload that others write.
 const lentBytes = 8<<10 - 1

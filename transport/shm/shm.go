@@ -7,14 +7,14 @@
 //	0             n x 256         one line per local rank: whether the rank sleeps, the
 //	                              ranks that have ever written to it, and the number
 //	                              of its recalls of places in its heap
-//	ringsAt(n)    n x n x stride  rings, by reader, then by writer
+//	ringsAt(n)    n x n x stride  rings, by reader, then by writer, each with cells behind it
 //
 // The rings of pairs that exchange no frames are never touched, and take no memory.
 //
 // # How long payloads travel
 //
-// Between private buffers, long payloads go through the ring: its writer and reader copy at the
-// same time. From and to the symmetric heap, the ranks copy payloads once, themselves: direct.go.
+// Between private buffers, long payloads go through cells (cells.go) or the ring: its writer and
+// reader copy at the same time. From and to the symmetric heap, the ranks copy payloads once, themselves: direct.go.
 // The kernel can do so from private buffers (process_vm_readv): source.go. The processor decides
 // which way is faster (half a round trip between two near AMD EPYC, by the kernel and through the
 // ring: 64 KiB 6.3 and 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy

@@ -39,6 +39,7 @@ type Team struct {
 	//c:type struct gompi_block *
 	blocks [Members]unsafe.Pointer // of memory, by member
 	locals [Members]world.LocalRank
+	uses   uint64 // of the other's block, in a Team of two
 	//c:type struct gompi_bounce *
 	rings [2]unsafe.Pointer // of the small bounce buffer and the next
 
@@ -81,6 +82,7 @@ type Loan struct {
 	Recorder unsafe.Pointer // of as many records as C knows of
 	Next     unsafe.Pointer
 	Blocks   []unsafe.Pointer
+	Uses     uint64 // of the other's block, in a Team of two
 	Locals   []world.LocalRank
 	Rings    [2]unsafe.Pointer // of the small bounce buffer and the next
 }
@@ -104,7 +106,7 @@ func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	l.pinner.Pin(n.Next)
 	copy(t.blocks[:], n.Blocks)
 	copy(t.locals[:], n.Locals)
-	t.rings = n.Rings
+	t.rings, t.uses = n.Rings, n.Uses
 	return &TeamLease{Team: t, lease: l, slot: slot, rings: n.Rings}
 }
 

@@ -46,8 +46,8 @@ func (rd *Round) Frame(m *message.Kept) (r *message.Request, kept bool) {
 	return nil, false
 }
 
-// payload handles a Coll frame, and returns the receive that m is for. If r is nil and kept true, m
-// is kept for a later receive; else m contradicts this rank's call, which breaks the Channel.
+// payload handles a Coll frame, and returns the receive that m is for. Without a receive, m is kept
+// for a later one, or contradicts this rank's call, which breaks the Channel.
 func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 	if !rd.checkFrame(m) {
 		return nil, false

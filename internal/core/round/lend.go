@@ -27,7 +27,7 @@ func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank,
 		ring, next := rd.ch.Flight().Lend()
 		t = l.Team(slot, &lease.Loan{
 			Me: rd.ch.Rank(), Looks: mostLooks, Comm: rd.ch.ID, Recorder: ring, Next: next,
-			Blocks: rd.team.Blocks(), Locals: locals(), Rings: rd.team.Rings(),
+			Blocks: rd.team.Blocks(), Uses: rd.team.Uses(), Locals: locals(), Rings: rd.team.Rings(),
 		})
 		rd.loan.Store(t)
 	}

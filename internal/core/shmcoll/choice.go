@@ -36,16 +36,16 @@ type form int
 
 const (
 	inOneStep  form = iota // around either buffer
-	inChunks               // around the large buffers, or the L2 buffers if members exchange them
+	inChunks               // around the large buffers, between two members also the L2 buffers
 	orByKernel             // as inChunks, or by the kernel
 
 	forms
 )
 
-// aroundL2 returns 1 if the first way of calls of a form is around the L2 buffers, else 0. Chunks
-// that no buffer is exchanged for are slow there (1 MiB of bcast between two cores: 134 us around
-// 64 KiB, 71 around 1 MiB), exchanged ones are fast (np=2 near on an AMD EPYC 25/17, 64 KiB around
-// the large and the L2 buffers: allgather 6.3 and 5.2 us, alltoall 7.2 and 5.3).
+// aroundL2 returns 1 if the first way of calls of a form is around the L2 buffers, else 0. Chunks of
+// one root are slow there (1 MiB of bcast between two cores: 134 us around 64 KiB, 71 around 1 MiB);
+// if members exchange the buffers they are fast (np=2 near on an AMD EPYC 25/17, 64 KiB around the
+// large and the L2 buffers: allgather 6.3 and 5.2 us).
 func (c *Collectives) aroundL2(f form, k calls.Kind) int {
 	if f == inOneStep || c.Size() == 2 && !k.Rooted() {
 		return 1
@@ -85,6 +85,7 @@ func (c *Collectives) choose(k path.KernelCopy, f form, o *call.Call, r *run) (b
 	bytes, l2 := c.bytes(o, r), c.aroundL2(f, o.Kind)
 	switch {
 	case k.First && !k.Tries:
+		c.large = true // if a vector is out of reach
 		return true, nil
 	case c.paths.Oversubscribed() && bytes < sharedFrom:
 		c.large = l2 == 0

@@ -1,5 +1,5 @@
 // Package shmcoll does collectives among the ranks of a host through shared memory. A rank stores
-// its data for the others in a bounce buffer of its own, from which the others read. No message is
+// its data for the others in a bounce buffer, from which the others read. No message is
 // sent. Package shmsync has flags for when data has arrived, and when its space may be reused.
 //
 //	questions.go    the members' questions to each other before they follow a Path
@@ -30,7 +30,7 @@ type Collectives struct {
 	paths *path.Selector
 	heaps [][]byte // by member
 	way   int      // of mem.Copies, by which the present call copies to bounce buffers
-	large bool     // in a single step it copies to the large buffers
+	large bool     // the present call copies to the large buffers
 
 	cross   CrossMemory // nil where no member can reach memory that only another maps
 	asked   bool        // whether all can

@@ -11,7 +11,7 @@
 // # Memory
 //
 // Each member has a block in its arena, and behind all blocks a large buffer. Only their owner
-// writes to them.
+// writes to them, but for bounce buffers that two members exchange (ring.go).
 //
 //	offset   size       content of a block
 //	0        8          waitingFor: 1 + the member whose flag the owner sleeps for, or 0
@@ -62,6 +62,10 @@
 // collective of one step in which every member reads all others need not store consumed. A member's
 // last step read only grows. So the writer keeps the least of all members in free, and looks again
 // only when free is too small.
+//
+// Before a member writes to the other's bounce buffer, which they have exchanged, it has read what
+// the other stored there itself, in a step a round before: at most half a ring is filled ahead of
+// its reads. The other has read its own data by the time at which it says so.
 //
 // There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
 // a step waits only until the step is filled. No member fills so far ahead of its own reads that it

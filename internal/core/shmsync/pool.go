@@ -37,6 +37,7 @@ type reader struct {
 // A Token names a block to the other members: its number, and its uses. The zero Token names none.
 type Token uint64
 
+//c:const GOMPI_BLOCK_
 const (
 	usesBits = 24
 	usesMask = 1<<usesBits - 1

@@ -194,6 +194,9 @@ func (t *Team) awaitReaders(s uint64) error {
 			return err
 		}
 		free = min(free, consumed.Load())
+		if t.parts[j].reused() { // consumed is another Team's, in whose buffers this member must not write
+			return t.AwaitError(j)
+		}
 	}
 	t.free = free
 	return nil
@@ -314,6 +317,14 @@ func (t *Team) Gate() Gate { return t.gate }
 // Rings returns the rings of the small and the L2 bounce buffer, in which C lays steps, too.
 func (t *Team) Rings() [2]unsafe.Pointer {
 	return [2]unsafe.Pointer{unsafe.Pointer(&t.small), unsafe.Pointer(&t.l2)}
+}
+
+// Uses returns the uses of the other member's block, in a Team of two.
+func (t *Team) Uses() uint64 {
+	if len(t.parts) != 2 {
+		return 0
+	}
+	return t.parts[1-t.me].uses
 }
 
 // Blocks returns the places of the members' blocks.

@@ -92,6 +92,8 @@ static bool team_await_place(struct gompi_team *t, uint64_t step, uint64_t after
 			if (!looks || !--looks || __atomic_load_n(&t->broken, __ATOMIC_RELAXED))
 				return false;
 		free = lower(free, consumed);
+		if (t->size == 2 && ((t->blocks[i]->uses - t->uses) & GOMPI_BLOCK_USES_MASK) > 1)
+			return false; /* Part.reused: what it has read is another communicator's */
 	}
 	t->free = free;
 	return true;

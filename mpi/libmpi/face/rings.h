@@ -90,7 +90,7 @@ static inline bool writer_begin(struct gompi_writer *w, const struct gompi_heade
 	if (writer_room(w) < HEAD + n || (n >= GOMPI_RING_CHOSEN_FROM && !w->plain))
 		return false;
 	bool small = size <= GOMPI_RING_SMALL_RECORD, answered = small && w->seen == w->tail,
-	     bulk = w->bulk || n > GOMPI_RING_SMALL_BODY || writer_streams(w);
+	     bulk = w->bulk || (!c && (n > GOMPI_RING_SMALL_BODY || writer_streams(w)));
 	if (w->turns && small) {
 		next = ring_end(r, next);
 		kind |= GOMPI_RING_TURNED;
