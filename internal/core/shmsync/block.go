@@ -83,13 +83,15 @@
 // # The end
 //
 // A member that finds its communicator broken returns at once, in the middle of a step. Others may
-// still read its block. So a block is used again only when every other member has given up its own
+// still read its block, and write to its bounce buffers. So a block is used again only when every other member has given up its own
 // block, or is dead.
 //
 // A rank that fails while a Team is made does not know whether others have made the Team, and read
 // the offered block. The rank gives that block back only with its part in the communicator by
 // which they exchanged the offers (see Withhold). Digests begin with the communicator's id, so no
-// member that is late even then takes steps of another Team for its own Team's.
+// member that is late even then takes steps of another Team for its own Team's. Nor does it write
+// there: it looks whether the block is reused after it has seen the counter by which places are
+// free (awaitReaders).
 package shmsync
 
 import (
