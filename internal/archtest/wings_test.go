@@ -22,11 +22,11 @@ type wing struct {
 var wings = []wing{
 	{"tests", regexp.MustCompile(`_test\.|/testdata/|(^|/)(transporttest|shmsynctest|memtest|cudatest|commtest|testbed|jobtest|waiter)/|^internal/(stress|archtest|ci)/|^comm/gompi_torch/[^/]*\.go$`), 0},
 	{"lab", regexp.MustCompile(`^(bench|examples|comm/sim|mpirun/startsim)/|^internal/(mem/asm|wheel)/|^mpi/libmpi/(generate|suite|twins)/|^comm/(internal/|gen_forms.go)|^mpirun/internal/manual/share/|^cudaops/topo/gompi-topo/`), 0},
-	{"C", regexp.MustCompile(`\.(c|h)$`), 9_180},
+	{"C", regexp.MustCompile(`\.(c|h)$`), 9_072},
 	{"MPI and C's half of torch", regexp.MustCompile(`^(mpi|comm/gompi_torch/libgompi)/.*\.go$`), 13_186},
 	{"ddp", regexp.MustCompile(`^comm/ddp/.*\.go$`), 4_500},
 	{"launcher", regexp.MustCompile(`^(mpirun|hostfile|internal/cli)/.*\.go$`), 28_073},
-	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_816},
+	{"core", regexp.MustCompile(`^(comm|transport|cudaops|internal)/.*\.go$`), 51_720},
 }
 
 // raised lists the lines that budgets got, and their reasons. Budgets have earlier ones: 62 lines of
