@@ -14,9 +14,11 @@ import (
 // (half a round trip of 64 KiB between two bare processes on an AMD EPYC 25/17, us: near 3.0 in a
 // ring of 2 MiB for each direction, 10 in 64 KiB each, 2.5 in 64 KiB for both; far 29, 32 and 5.1,
 // by non-temporal stores 7.2). A rank without a cell, as behind a stream that is not answered,
-// writes to its ring. So nobody waits for a cell, or gives one back.
+// writes to its ring. So nobody waits for a cell, or gives one back. Cells lie behind the rings. At
+// first each rank owns the cells behind its own ring.
 //
-// Cells lie behind the rings. At first each rank owns those behind its own.
+// The owner alone touches a cell: until it publishes the record, behind the payload, as all records
+// are. The reader loads the word before the payload, and fills the cell only after that.
 
 const (
 	// cellSize is the bytes of a cell: one is filled while the one before is read (latency near in

@@ -258,8 +258,8 @@ func (w *writer) chunk(room, n int) int {
 }
 
 // streams reports whether there are enough unread bytes for the whole ring to be faster: its lines
-// have left the reader's cache when they are written again (np=2 near on an AMD EPYC 25/17, bw in 64
-// KiB and in 2 MiB: 1 KiB .25 and .16 us).
+// have left the reader's cache when they are written again (np=2 near on an AMD EPYC 25/17, bw in
+// 64 KiB and in 2 MiB: 1 KiB .25 and .16 us).
 func (w *writer) streams() bool { return w.tail-w.seen > w.lap/2 }
 
 // begin writes the first record of a frame with as much of body as fits. It returns the number of

@@ -14,12 +14,12 @@
 // # How long payloads travel
 //
 // Between private buffers, long payloads go through cells (cells.go) or the ring: its writer and
-// reader copy at the same time. From and to the symmetric heap, the ranks copy payloads once, themselves: direct.go.
-// The kernel can do so from private buffers (process_vm_readv): source.go. The processor decides
-// which way is faster (half a round trip between two near AMD EPYC, by the kernel and through the
-// ring: 64 KiB 6.3 and 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy
-// alone of 64 KiB 3.1 and 5.5, of 1 MiB 51 and 75). So the sender passes on the message's address,
-// as a Source, and the receiver decides.
+// reader copy at the same time. From and to the symmetric heap, the ranks copy payloads once,
+// themselves: direct.go. The kernel can do so from private buffers (process_vm_readv): source.go.
+// The processor decides which way is faster (half a round trip between two near AMD EPYC, by the
+// kernel and through the ring: 64 KiB 6.3 and 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an
+// Intel Xeon the copy alone of 64 KiB 3.1 and 5.5, of 1 MiB 51 and 75). So the sender passes on the
+// message's address, as a Source, and the receiver decides.
 package shm
 
 import (

@@ -42,10 +42,10 @@ const (
 	forms
 )
 
-// aroundL2 returns 1 if the first way of calls of a form is around the L2 buffers, else 0. Chunks of
-// one root are slow there (1 MiB of bcast between two cores: 134 us around 64 KiB, 71 around 1 MiB);
-// if members exchange the buffers they are fast (np=2 near on an AMD EPYC 25/17, 64 KiB around the
-// large and the L2 buffers: allgather 6.3 and 5.2 us).
+// aroundL2 returns 1 if the first way of calls of a form is around the L2 buffers, else 0. Chunks
+// of one root are slow there (1 MiB of bcast between two cores: 134 us around 64 KiB, 71 around 1
+// MiB). If members exchange the buffers, chunks are fast (np=2 near on an AMD EPYC 25/17, 64 KiB
+// around the large and the L2 buffers: allgather 6.3 and 5.2 us).
 func (c *Collectives) aroundL2(f form, k calls.Kind) int {
 	if f == inOneStep || c.Size() == 2 && !k.Rooted() {
 		return 1

@@ -122,7 +122,7 @@ func (p *twinTeam) in(memory, b []byte) []byte {
 	panic("in no block")
 }
 
-// payload returns what a member gives in x, the last collective.
+// payload returns the data that a member gives in x, the last collective.
 func (p *twinTeam) payload(x task, member int) []byte {
 	n := x.count * x.typ.Size()
 	switch x.kind {

@@ -63,9 +63,9 @@
 // last step read only grows. So the writer keeps the least of all members in free, and looks again
 // only when free is too small.
 //
-// Before a member writes to the other's bounce buffer, which they have exchanged, it has read what
-// the other stored there itself, in a step a round before: at most half a ring is filled ahead of
-// its reads. The other has read its own data by the time at which it says so.
+// Before a member writes to the bounce buffer that it has got from the other in exchange, it has
+// itself read the step whose place it takes, a round before: at most half a ring is filled ahead of
+// its reads. The other member has read its own data by the time at which it says so.
 //
 // There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
 // a step waits only until the step is filled. No member fills so far ahead of its own reads that it
@@ -83,8 +83,8 @@
 // # The end
 //
 // A member that finds its communicator broken returns at once, in the middle of a step. Others may
-// still read its block, and write to its bounce buffers. So a block is used again only when every other member has given up its own
-// block, or is dead.
+// still read its block, and write to its bounce buffers. So a block is used again only when every
+// other member has given up its own block, or is dead.
 //
 // A rank that fails while a Team is made does not know whether others have made the Team, and read
 // the offered block. The rank gives that block back only with its part in the communicator by

@@ -12,7 +12,7 @@ type place struct {
 // steps in the ring.
 //
 // In steps in which two members send to each other they exchange their buffers after each round:
-// a member stores its payload where it has read the other's a round ago. Reading has brought those
+// a member stores its payload where it has read the other's a round ago. Reading has brought the
 // lines to its cache; lines that the other has read would have to be taken back (half a round trip
 // of 64 KiB between two bare processes on an AMD EPYC 25/17, us: near 3.0 in a ring of 2 MiB for
 // each direction, 10 in 64 KiB each, 2.5 in 64 KiB for both; far 29, 32 and 5.1).

@@ -107,7 +107,7 @@ struct call {
 	const void *data;     /* what it gives the others */
 	int64_t given;        /* bytes of it */
 	bool exchange;        /* all members give data */
-	int64_t each;         /* bytes of a block, if data has one for each member, else 0; a scatter leaves the own one out */
+	int64_t each;         /* bytes of a block, if data has one for each member, else 0 */
 };
 
 /* Collectives.publish of package shmcoll, with Team.Publish: it begins the only step of a collective. If it reports
