@@ -250,7 +250,7 @@ func Test(h *abi.Handle, st *abi.Status) (bool, error) {
 
 func RequestGetStatus(r *Request, st *abi.Status) (bool, error) {
 	if r == nil || !r.active {
-		st.Set(abi.OfNothing)
+		(&outcome{st: abi.OfNothing}).store(st)
 		return true, nil
 	}
 	if !r.test() {
