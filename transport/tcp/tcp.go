@@ -3,8 +3,8 @@
 // from the peer for which its caller waits, which costs one system call, and asks the poll set
 // about all others every few Polls. The first frame to a peer makes the connection. Both sides
 // authenticate with the job's secret before any frame moves. Headers and small payloads are read
-// ahead into one buffer. The rest of a large payload is read straight into its window, and written
-// straight from the sender's memory.
+// ahead into one buffer. The rest of a large payload is read directly into its window, and written
+// directly from the sender's memory.
 //
 // Files: tcp.go (this), card.go (the addresses of a rank), listen.go, handshake.go (messages),
 // callee.go and caller.go (the two sides of it), peer.go (which of two simultaneous connections

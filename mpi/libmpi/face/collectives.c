@@ -344,7 +344,8 @@ int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, v
 		return 0;
 	bool mine = root == t->me; /* sendbuf and its elements mean nothing elsewhere */
 	int64_t all = n * t->size, own = n * t->me;
-	struct call c = {moving(GOMPI_KIND_SCATTER, root), (uint64_t)n, all - n, mine ? all : n, sendbuf, mine ? all : 0, false, mine ? n : 0};
+	struct call c = {moving(GOMPI_KIND_SCATTER, root), (uint64_t)n, all - n, mine ? all : n, sendbuf, mine ? all : 0, false,
+			 mine ? n : 0};
 	if (root < 0 || root >= t->size || (mine && (run_of(sendbuf, sends, sendtype) != n || !apart(sendbuf, all, recvbuf, n))) ||
 	    !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
@@ -466,7 +467,8 @@ int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int cou
 	}
 	bool over = team_assemble(t);
 	if (over) {
-		collectives_combine_step(t, &r, recvbuf, count, r.bytes * team_block(t, t->me), (const uint8_t *)sendbuf + r.bytes * t->me);
+		collectives_combine_step(t, &r, recvbuf, count, r.bytes * team_block(t, t->me),
+					 (const uint8_t *)sendbuf + r.bytes * t->me);
 		t->free = t->step - 1;
 	}
 	return end(t, over, c.bytes);
